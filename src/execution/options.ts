@@ -3,6 +3,7 @@ import { listenerOption, originsOption } from '../contract/listener-option.ts'
 import { integer, section } from '../contract/option-fields.ts'
 import { publicUrlOption } from '../contract/public-url-option.ts'
 import { BLOCKED_BY_DEFAULT, RAW_EVENTS } from '../contract/stream-events.ts'
+import { networkOption } from '../platform/config/network-option.ts'
 
 const MIB = 1024 * 1024
 
@@ -50,7 +51,7 @@ export const executionOptions = z.strictObject({
       'How the ring is read. "mapped" is faster, but a ring that is truncated while mapped can end the process; "positional" is safe. "auto" maps a ring on hugetlbfs, where a node keeps it.',
     ),
   trustedProxies: z
-    .array(z.string())
+    .array(networkOption)
     .max(64)
     .default([])
     .describe('Addresses or networks of proxies whose x-forwarded-for header is trusted.'),

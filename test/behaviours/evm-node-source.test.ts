@@ -45,26 +45,28 @@ async function callByAll(node: EvmNode, accounts: readonly string[], to: string,
 /** Reads and folds the ring of the source as the service does. */
 function createReader(
   path: string,
-): { log: FoldLog; blocks: DecodedBlock[]; poll(): void; restarts(): number } & Disposable {
-  const follower = new RingFollower(() => openRingFile(path), { start: 'oldest', checkMs: 0 })
+): { log: FoldLog; blocks: DecodedBlock[]; poll(): void; gaps(): number } & Disposable {
+  const reading = { start: 'oldest', checkMs: 0, reader: { abandonedMs: 100 } } as const
+  const follower = new RingFollower(() => openRingFile(path), reading)
   const reported = createFoldLog()
   const fold = new BlockFold({ seed: 1 }, reported.sink)
   const blocks: DecodedBlock[] = []
   let events: ExecEvent[] = []
-  let restarts = 0
+  let gaps = 0
   return {
     log: reported,
     blocks,
-    restarts: () => restarts,
+    gaps: () => gaps,
     poll() {
       for (let polls = 0; polls < 100; polls++) {
         const result = follower.poll(performance.now())
-        if (result.kind === 'opened' && result.previousSeqno !== undefined) {
-          restarts += 1
-          fold.restart()
+        if (result.kind === 'opened') assert.equal(result.previousSeqno, undefined, 'the ring is never replaced')
+        if (result.kind === 'gap') {
+          gaps += 1
+          fold.gap()
         }
         if (result.kind !== 'events' || follower.batch === undefined) {
-          if (result.kind !== 'opened') return
+          if (result.kind !== 'opened' && result.kind !== 'gap') return
           continue
         }
         fold.fold(follower.batch)
@@ -185,7 +187,7 @@ describe('an EVM node as a source', () => {
     assert.equal(stagesOf(next?.end.eth_block_hash).at(-1), 'Verified')
   })
 
-  test('retries an unreachable node, and reports skipped blocks as a ring restart', async () => {
+  test('retries an unreachable node, and reports skipped blocks as a gap of the ring', async () => {
     using folder = makeTestFolder()
     const path = folder.file('ring')
     const deps = { log, clock: systemClock, random: createSeededRandom(1) }
@@ -206,10 +208,10 @@ describe('an EVM node as a source', () => {
     }
     await until('the first block is seen', () => poll() && reader.blocks.length === 1)
     for (let block = 0; block < 10; block++) await node.call('evm_mine')
-    // Depending on the polls, either all blocks were read, or a new ring began.
+    // Depending on the polls, either all blocks were read, or some were skipped.
     await callByAll(node, accounts, own)
     await until('the head is seen', () => poll() && reader.blocks.at(-1)?.txns.length === 12)
-    assert.equal(reader.restarts() > 0, source.status().skippedBlocks > 0)
+    assert.equal(reader.gaps() > 0, source.status().skippedBlocks > 0)
     assert.deepEqual(reader.log.dropped, [])
   })
 })

@@ -91,6 +91,8 @@ class StreamClient implements ExecutionStream {
   /** The newest sequence number in the buffer, and the newest one read. */
   #takenSeq: number | undefined
   #readSeq: number | undefined
+  /** Frames of a snapshot with others after them: a program that stops there has not read the whole snapshot, so they do not move its cursor. */
+  readonly #notLast = new WeakSet<StreamEvent>()
   readonly #reportedGaps = new ReportedGaps()
   /** Frames dropped from the front of the buffer, reported before the next read. */
   #droppedGap: GapEvent | undefined
@@ -135,7 +137,7 @@ class StreamClient implements ExecutionStream {
       return { done: false, value }
     }
     const result = await this.#buffer.next()
-    if (!result.done && 'seq' in result.value) this.#readSeq = result.value.seq
+    if (!result.done && 'seq' in result.value && !this.#notLast.has(result.value)) this.#readSeq = result.value.seq
     return result
   }
 
@@ -257,8 +259,9 @@ class StreamClient implements ExecutionStream {
       ? ({ kind: type, seq, origin, data: payload } as DataEvent)
       : ({ kind: 'other', seq, type, data: payload } as const)
     if (isSnapshot) {
-      this.#buffer.push(event)
       connection.snapshotLeft -= 1
+      if (connection.snapshotLeft > 0) this.#notLast.add(event)
+      this.#buffer.push(event)
       this.#settleCursor(connection)
     } else {
       if (!this.#take(event)) return

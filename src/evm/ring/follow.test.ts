@@ -112,6 +112,43 @@ describe('following a path', () => {
     assert.equal(follower.poll(1000).kind, 'opened')
   })
 
+  test('reports a ring that cannot be opened until it can be', () => {
+    const path = createPath()
+    let tries = 0
+    const open = (): OpenedRing | undefined => {
+      tries += 1
+      if (tries < 3) throw new Error("EACCES: permission denied, open '/x/ring'")
+      return path.open()
+    }
+    const follower = new RingFollower(open, { reader: { limits: SMALL_LIMITS } })
+    const unreadable = { kind: 'unreadable', message: "EACCES: permission denied, open '/x/ring'" }
+    for (const nowMs of [0, 1, 999, 1000, 1001]) assert.deepEqual(follower.poll(nowMs), unreadable)
+    assert.equal(tries, 2)
+    path.hold(ringOf(1))
+    assert.equal(follower.poll(2000).kind, 'opened')
+  })
+
+  test('closes a ring that is opened and cannot be read, and tries again', () => {
+    const ring = ringOf(1)
+    let isBroken = true
+    let closed = 0
+    const read: OpenedRing['read'] = (...range) => {
+      if (isBroken) throw new Error('EIO: i/o error, read')
+      ring.source.read(...range)
+    }
+    const open = (): OpenedRing => ({ ...ring.source, read, isReplaced: () => false, close: () => void (closed += 1) })
+    const follower = new RingFollower(open, { reader: { limits: SMALL_LIMITS } })
+    assert.deepEqual(follower.poll(0), { kind: 'unreadable', message: 'EIO: i/o error, read' })
+    assert.equal(closed, 1)
+    isBroken = false
+    assert.equal(follower.poll(1000).kind, 'opened')
+    isBroken = true
+    assert.equal(follower.poll(1001).kind, 'unreadable')
+    isBroken = false
+    assert.equal(follower.poll(1002).kind, 'events')
+    assert.equal(closed, 1, 'a ring that was read before stays open')
+  })
+
   test('starts with the newest block, or with the oldest when configured', () => {
     const ring = createSmallRing({ capacity: 64 })
     for (const blockSeqno of [1, 3]) {

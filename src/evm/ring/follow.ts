@@ -1,3 +1,4 @@
+import { messageOf } from '../../core/error.ts'
 import type { EventBatch } from './event-batch.ts'
 import type { RingRefusal } from './layout.ts'
 import type { RingStart } from './position.ts'
@@ -29,6 +30,8 @@ export type FollowResult =
   | { kind: 'missing' }
   /** The file at the path is not a readable ring. It is tried again, since a newer one may replace it. */
   | { kind: 'refused'; refusal: RingRefusal }
+  /** The file cannot be opened or read. It is tried again, since this may pass. */
+  | { kind: 'unreadable'; message: string }
   /** A ring was opened. `previousSeqno` is the last event of the ring before it, undefined for the first ring. */
   | { kind: 'opened'; previousSeqno: number | undefined; mode: OpenedRing['mode'] }
 
@@ -85,6 +88,18 @@ export class RingFollower implements Disposable {
   }
 
   poll(nowMs: number): FollowResult {
+    try {
+      return this.#poll(nowMs)
+    } catch (error) {
+      return this.#fail({ kind: 'unreadable', message: messageOf(error) })
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#close()
+  }
+
+  #poll(nowMs: number): FollowResult {
     if (this.#reader === undefined) return this.#isDue(nowMs) ? this.#tryOpen() : this.#lastFailure
     if (!this.#isFinishing && this.#isDue(nowMs) && this.#ring?.isReplaced() === true) {
       this.#isFinishing = true
@@ -96,10 +111,6 @@ export class RingFollower implements Disposable {
       return this.#tryOpen()
     }
     return result
-  }
-
-  [Symbol.dispose](): void {
-    this.#close()
   }
 
   #isDue(nowMs: number): boolean {
@@ -114,17 +125,20 @@ export class RingFollower implements Disposable {
     const previousSeqno = this.#previousSeqno
     // A ring that replaces another is read from its first event, so that no event between the two is skipped.
     const start = previousSeqno === undefined ? this.#options.start : { seqno: 1 }
-    const created = createRingReader(ring, start, this.#options.reader)
-    if (!created.ok) {
-      ring.close()
-      return this.#fail({ kind: 'refused', refusal: created })
+    let created: ReturnType<typeof createRingReader> | undefined
+    try {
+      created = createRingReader(ring, start, this.#options.reader)
+    } finally {
+      if (created?.ok !== true) ring.close()
     }
+    if (!created.ok) return this.#fail({ kind: 'refused', refusal: created })
     this.#ring = ring
     this.#reader = created.reader
     this.#isFinishing = false
     return { kind: 'opened', previousSeqno, mode: ring.mode }
   }
 
+  /** The result of the polls until the path is checked again. */
   #fail(failure: FollowResult): FollowResult {
     this.#lastFailure = failure
     return failure

@@ -45,6 +45,25 @@ test('a group becomes readable with its last write, not before', () => {
   assert.deepEqual(counts, [0, 0, 0, 2])
 })
 
+test('numbers that are left out are a gap, also where their descriptors had other events', () => {
+  const { source, writer } = createSmallRing({ capacity: 16 })
+  const reader = openReader(source, { seqno: 1 }, { abandonedMs: 0 })
+  for (let mark = 1; mark <= 14; mark++) writer.record(makeEvent(mark, 8))
+  assert.equal(takeAll(reader).taken.length, 14)
+  writer.leaveOut(4)
+  assert.equal(writer.lastSeqno, 18)
+  assert.deepEqual(takeAll(reader).gaps, [], 'while there is no later event')
+  assert.equal(writer.record(makeEvent(19, 8)), 19)
+  const { taken, gaps } = takeAll(reader)
+  assert.deepEqual(gaps, [[15, 18]])
+  assert.deepEqual(
+    taken.map(({ seqno, payload }) => [seqno, payload]),
+    [[19, makeEvent(19, 8).payload]],
+  )
+  const late = takeAll(openReader(source, { seqno: 4 }, { abandonedMs: 0 }))
+  assert.deepEqual([late.taken.length, late.gaps], [12, [[15, 18]]], 'of 16 descriptors four have no event')
+})
+
 test('an event too large for the ring is recorded as RECORD_ERROR with its truncated payload and its context', () => {
   const { source, writer } = createSmallRing({ payloadBytes: 2 ** 17, windowStepBytes: 2 ** 10 })
   const limit = 2 ** 17 - 2 ** 11

@@ -126,6 +126,13 @@ export class RingWriter {
     yield* this.#commitDescriptors(firstSeqno, descriptors)
   }
 
+  /** Allocates sequence numbers that get no event. Readers report them as lost, once one is `abandonedMs` old and there is a later event. */
+  leaveOut(count: number): void {
+    assert(count <= this.geometry.capacity / 2, 'the events before are still readable')
+    this.#control.lastSeqno += count
+    this.#writeCounters()
+  }
+
   #groupEnd(events: readonly RingEvent[], from: number): number {
     const eventsMax = Math.min(GROUP_EVENTS_MAX, this.geometry.capacity / 2)
     let bytes = 0

@@ -30,6 +30,8 @@ export type HistoryChanges = {
   readonly seconds: readonly (readonly number[])[]
   readonly incidents: readonly StoredIncident[]
   readonly proposals: readonly Proposal[]
+  /** Those of the proposals whose figures are written too. */
+  readonly withFigures: readonly Proposal[]
 }
 
 type Target = {
@@ -68,8 +70,6 @@ export class HistoryFiles implements AsyncDisposable {
   readonly #deps: Deps
   readonly #seconds: RecordLog
   readonly #blocks: RecordLog
-  /** Proposals whose figures are on disk. */
-  #stored = new WeakSet<object>()
   #written: Promise<void> = Promise.resolve()
   #isWriting = false
   #hasFailed = false
@@ -128,27 +128,26 @@ export class HistoryFiles implements AsyncDisposable {
 
   /** Writes in the background what has changed; `isForced`: also if nothing has. */
   write(changes: HistoryChanges, { onFailure, isForced }: { onFailure: () => void; isForced: boolean }): void {
-    const { proposals, seconds, incidents } = changes
+    const { proposals, withFigures, seconds, incidents } = changes
     const isDue = isForced || this.#deps.clock.monotonicMs() - this.#writtenMs >= ALIVE_MS
     const isNews = seconds.length > 0 || incidents.length > 0
     if (!isNews && proposals.length === 0 && !isDue) return
     this.#writtenMs = this.#deps.clock.monotonicMs()
     const { isSimulated } = this.#options
     const head = encodeSeconds({ ...changes, isSimulated })
-    const withFigures = proposals.filter(({ figures }) => figures !== undefined && !this.#stored.has(figures))
     const rows = encodeProposals({ isSimulated, proposals, withFigures: withFigures.map(({ id }) => id) })
     const figures = encodeFigures(withFigures)
     this.#enqueue(async () => {
+      const body = await figures
+      // Right after each other: if the process is killed between the two, blocks in these seconds are counted again when they are read again.
       await this.#seconds.append(head, NO_BYTES)
-      if (proposals.length > 0) await this.#blocks.append(rows, await figures)
-      for (const { figures: stored } of withFigures) if (stored !== undefined) this.#stored.add(stored)
+      if (proposals.length > 0) await this.#blocks.append(rows, body)
       await trim(this.#seconds, this.#options.bytesMax * SECONDS_SHARE)
       await trim(this.#blocks, this.#options.bytesMax * (1 - SECONDS_SHARE))
     }, onFailure)
   }
 
   removeAll(): void {
-    this.#stored = new WeakSet()
     this.#enqueue(
       async () => {
         for (const log of [this.#seconds, this.#blocks]) while (log.segments.length > 0) await log.removeOldest()
@@ -210,7 +209,6 @@ export class HistoryFiles implements AsyncDisposable {
         const proposal = ids.has(id) ? proposals.byId(id) : undefined
         if (proposal === undefined) continue
         proposals.setFigures(proposal, figures)
-        this.#stored.add(figures)
       }
     }
   }

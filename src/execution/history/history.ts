@@ -8,7 +8,7 @@ import { DEGRADED_MS } from '../source/liveness.ts'
 import { HistoryFiles, type HistoryFilesOptions } from './history-files.ts'
 import { Incidents } from './incidents.ts'
 import { PrefixIndex } from './prefix-index.ts'
-import { addressesOf, type ProposalFigures, Proposals } from './proposals.ts'
+import { addressesOf, type Proposal, type ProposalFigures, Proposals } from './proposals.ts'
 import { SECONDS_MAX, SecondSeries } from './second-series.ts'
 
 export type HistoryOptions = {
@@ -27,8 +27,8 @@ export type HistoryDeps = {
 
 /** How often silence of the source is checked and the disk is written to: a killed process loses no more than this. */
 const TICK_MS = 1000
-/** Proposals that are encoded in one write: a few milliseconds of the event loop. */
-const PROPOSALS_PER_WRITE = 64
+/** Proposals whose figures are encoded in one write: a few milliseconds of the event loop. */
+const FIGURES_PER_WRITE = 64
 /** A proposal this far below the oldest one belongs to another chain: reorganisations do not go back so far. */
 const REORG_MAX = 256
 
@@ -47,7 +47,10 @@ export class History implements AsyncDisposable {
   readonly #deps: HistoryDeps
   readonly #openedMs: number
   #files: HistoryFiles | undefined
+  /** Proposals that are on disk as they were before, or not at all. */
   #changed = new Set<Hex>()
+  /** Proposals whose figures are not on disk. */
+  #newFigures = new Set<Hex>()
   #chainId: number | null = null
   /** When the newest proposal was proposed. */
   #newestMs = Number.NEGATIVE_INFINITY
@@ -133,7 +136,7 @@ export class History implements AsyncDisposable {
     const proposal = this.proposals.obtain(id, number, this.#deps.clock.nowMs())
     if (proposal === undefined) return
     this.proposals.setFigures(proposal, figures)
-    this.#changed.add(id)
+    this.#newFigures.add(id)
   }
 
   /** The content of a block. It may come before the block is proposed. */
@@ -179,7 +182,7 @@ export class History implements AsyncDisposable {
       await this.#files?.written()
       this.#write(this.#deps.clock.nowMs(), true)
       await this.#files?.written()
-    } while (this.#changed.size > 0 && this.#files !== undefined && this.failures === failures)
+    } while (this.#changed.size + this.#newFigures.size > 0 && this.#files !== undefined && this.failures === failures)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -212,6 +215,7 @@ export class History implements AsyncDisposable {
     this.proposals.clear()
     this.seconds.clear()
     this.#changed.clear()
+    this.#newFigures.clear()
     this.incidents.forgetBlocks()
     this.topAccesses = undefined
     this.#newestMs = Number.NEGATIVE_INFINITY
@@ -226,21 +230,31 @@ export class History implements AsyncDisposable {
   }
 
   #write(nowMs: number, isForced = false): void {
-    // Those that are no longer kept are not written.
-    const changed = [...this.#changed].flatMap((id) => this.proposals.byId(id) ?? [])
-    this.#changed = new Set(changed.map(({ id }) => id))
+    const changed = this.#kept(this.#changed)
+    const newFigures = this.#kept(this.#newFigures)
+    this.#changed = idsOf(changed)
+    this.#newFigures = idsOf(newFigures)
     const files = this.#files
     if (files === undefined || !(isForced || files.mayWrite)) return
     const seconds = this.seconds.takeChanged()
     const incidents = this.incidents.takeChanged()
-    const proposals = changed.slice(0, PROPOSALS_PER_WRITE)
-    for (const { id } of proposals) this.#changed.delete(id)
+    const withFigures = newFigures.slice(0, FIGURES_PER_WRITE)
+    // All that changed, together with the seconds that count them: one without the other would be counted again after a restart.
+    const proposals = [...new Set([...changed, ...withFigures])]
+    this.#changed.clear()
+    for (const { id } of withFigures) this.#newFigures.delete(id)
     const onFailure = (): void => {
       this.seconds.markChanged(seconds)
       this.incidents.markChanged(incidents)
       for (const { id } of proposals) this.#changed.add(id)
+      for (const { id } of withFigures) this.#newFigures.add(id)
     }
-    files.write({ nowMs, chainId: this.#chainId, seconds, incidents, proposals }, { onFailure, isForced })
+    files.write({ nowMs, chainId: this.#chainId, seconds, incidents, proposals, withFigures }, { onFailure, isForced })
+  }
+
+  /** Those that are no longer kept are not written. */
+  #kept(ids: ReadonlySet<Hex>): Proposal[] {
+    return [...ids].flatMap((id) => this.proposals.byId(id) ?? [])
   }
 
   async #restore(options: HistoryFilesOptions): Promise<void> {
@@ -261,6 +275,10 @@ export class History implements AsyncDisposable {
       log.warn({ err, folder: options.folder }, 'the history on disk cannot be opened; it is kept in memory only')
     }
   }
+}
+
+function idsOf(proposals: readonly Proposal[]): Set<Hex> {
+  return new Set(proposals.map(({ id }) => id))
 }
 
 const STAGES: readonly Stage[] = ['Proposed', 'Voted', 'Finalized', 'Verified', 'Rejected']

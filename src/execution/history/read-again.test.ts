@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { readdirSync, readFileSync, truncateSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { createManualClock, type ManualClock } from '../../core/clock.ts'
 import { makeTestFolder } from '../../platform/files/test-folder.ts'
@@ -23,6 +24,21 @@ function feedRing(history: History, from: number, to: number): void {
     if (number % 7 === 0) feedBlock(history, number, { variant: 2, stage: 'Rejected', timeMs: timeOf(number) })
     feedBlock(history, number, { stage: 'Verified', timeMs: timeOf(number) })
   }
+}
+
+/** Cuts a log behind so many records, as they were when the process was killed. Returns how many it had. */
+function cutLog(folder: string, records: number): number {
+  const [name = assert.fail('there is no file')] = readdirSync(folder)
+  const path = `${folder}/${name}`
+  const bytes = readFileSync(path)
+  let at = 0
+  let found = 0
+  for (; at < bytes.length; found++) {
+    if (found === records) truncateSync(path, at)
+    // The head and the body of a record have their lengths before them, after a magic number.
+    at += 20 + bytes.readUInt32LE(at + 4) + bytes.readUInt32LE(at + 8)
+  }
+  return found
 }
 
 describe('a ring that is read again from its oldest block', () => {
@@ -65,6 +81,44 @@ describe('a ring that is read again from its oldest block', () => {
     feedRing(history, 1, 60)
     assert.deepEqual(documentOf(history, clock), before)
   })
+
+  test('has the last blocks with their figures where the disk had no room for all that were read at once', async () => {
+    using folder = makeTestFolder()
+    const clock = createManualClock(timeOf(510))
+    const options = { clock, folder: folder.path, bytesMax: 1024 * 1024 }
+    {
+      await using history = await openTestHistory(options)
+      feedRing(history, 1, 400)
+    }
+    await using history = await openTestHistory(options)
+    const numbers = [...history.proposals.values()].flatMap(({ number, figures }) => (figures ? number : []))
+    assert(numbers.includes(400) && numbers.length > 64 && numbers.length === history.proposals.size, numbers.join())
+    const before = documentOf(history, clock)
+    feedRing(history, 1, 400)
+    assert.deepEqual(documentOf(history, clock), before)
+  })
+
+  for (const writes of [1, 2, 3]) {
+    test(`changes nothing after a process was killed behind write ${writes} of a long ring`, async () => {
+      using folder = makeTestFolder()
+      const clock = createManualClock(timeOf(260))
+      const options = { clock, folder: folder.path }
+      let before: ReturnType<typeof documentOf>
+      {
+        await using history = await openTestHistory(options)
+        feedRing(history, 1, 250)
+        before = documentOf(history, clock)
+        history.tick()
+      }
+      for (const log of ['seconds', 'blocks']) assert(cutLog(folder.file(log), writes) > writes)
+      await using history = await openTestHistory(options)
+      assert.deepEqual(documentOf(history, clock).seconds, before.seconds)
+      feedRing(history, 1, 250)
+      const after = documentOf(history, clock)
+      assert.deepEqual([after.seconds, after.blocks], [before.seconds, before.blocks])
+      for (const { figures } of history.proposals.values()) assert.notEqual(figures, undefined)
+    })
+  }
 
   test('changes nothing within a process either', async () => {
     const clock = createManualClock(timeOf(400))

@@ -70,7 +70,10 @@ export class RawEventDemand implements Disposable {
     return this.#completeSince.has(name)
   }
 
-  /** Whether every event of these names after the cursor was produced. */
+  /**
+   * Whether every event of these names after the cursor was produced. Not after the number just before the first complete one: events between the two
+   * were not produced if they came before the confirmation.
+   */
   isComplete(names: readonly RawEventName[], afterSeq: number): boolean {
     return names.every((name) => (this.#completeSince.get(name) ?? Number.POSITIVE_INFINITY) <= afterSeq)
   }

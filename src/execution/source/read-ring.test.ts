@@ -244,7 +244,8 @@ describe('reading a ring', () => {
     const messages: SourceMessage[] = []
     let now = 0
     for (state of ['missing', 'refused', 'unreadable', 'good'] as const) {
-      for (let looks = 0; looks < 3; looks++) messages.push(...rig.step((now += 2000)))
+      // The path is checked once a second; the steps between have the last result.
+      for (let steps = 0; steps < 30; steps++) messages.push(...rig.step((now += 100)))
     }
     const failures = of(messages, 'failure').map(({ failure }) => failure)
     assert.deepEqual(

@@ -29,8 +29,6 @@ export type ReadRingOptions = {
 /** Called with a block as soon as it has ended, before the messages of its step. It may be called twice for a block. */
 export type OnBlock = (block: BlockContent) => void
 
-type Polled = FollowResult | { kind: 'unreadable'; message: string }
-
 /** How often progress is reported when there are no other messages; otherwise it is added to them. */
 const PROGRESS_MS = 100
 /** Computing TopAccesses takes as long as the figures of a block, so it is delayed up to this long until no other message is due. */
@@ -112,7 +110,7 @@ export class ReadRing {
 
   /** Polls the ring once. `isIdle` when it had no events; there may be messages even so. */
   step(nowMs: number, readMs = 0): { messages: SourceMessage[]; isIdle: boolean } {
-    const result = this.#poll(nowMs)
+    const result = this.#follower.poll(nowMs)
     this.#take(result)
     if (!this.#isInBlock) this.#applySelection()
     this.#publishTopAccesses(nowMs)
@@ -131,16 +129,7 @@ export class ReadRing {
     return { messages, isIdle: result.kind !== 'events' && result.kind !== 'gap' && result.kind !== 'opened' }
   }
 
-  /** A file that cannot be read is a transient failure: it is tried again. */
-  #poll(nowMs: number): Polled {
-    try {
-      return this.#follower.poll(nowMs)
-    } catch (error) {
-      return { kind: 'unreadable', message: error instanceof Error ? error.message : String(error) }
-    }
-  }
-
-  #take(result: Polled): void {
+  #take(result: FollowResult): void {
     switch (result.kind) {
       case 'events':
         this.#hasProgress = true

@@ -17,7 +17,8 @@ export type OpenHubDeps = Pick<ExecutionDeps, 'clock' | 'log' | 'metrics' | 'his
 export function openHub(options: ExecutionSettings, deps: OpenHubDeps): StreamHub {
   const { clock, log, views } = deps
   const { resume, client } = options
-  const onFault = (err: unknown) => log.error({ err }, 'cannot write the stream sequence numbers to disk')
+  const onFault = (err: unknown) =>
+    log.error({ err }, 'the sequence number of the stream cannot be kept on disk; it is tried again every 10 s')
   return new StreamHub(
     {
       buffer: { ...resume, bytesMax: resume.bytesMax ?? RESUME_BYTES, keepsDeflated: options.wsCompression },

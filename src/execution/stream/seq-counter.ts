@@ -17,35 +17,52 @@ export type SeqCounter = {
 
 /** Numbers reserved at a time: one disk write per million frames. */
 const STEP = 1_000_000
+/** After a failed write the disk is not used for so long. */
+const RETRY_MS = 10_000
+/** The clock in microseconds reaches it in 2112. A later date is an error of the clock; at least half of the numbers below 2^53 remain. */
+const CLOCK_MAX = 2 ** 52
 
 /**
  * Sequence numbers that are never reused, so that an old cursor never matches new data. The store holds a limit above every number
- * returned; a new process starts after it. Without a readable store, numbers start with the clock in microseconds, far above any number
- * that was in use.
+ * returned; a new process starts after it, and not below the clock in microseconds. The clock covers what the store does not: frames are
+ * far fewer than one per microsecond, so a later start is above the numbers of an earlier one also if their limit could not be read or
+ * written, unless the clock was set back by more than that run lasted.
  */
 export function createSeqCounter(deps: {
   readonly store: SeqStore
   readonly nowMs: () => number
+  /** The store cannot be read, or not be written; the first failure in a row is reported. */
   readonly onFault: (error: unknown) => void
 }): SeqCounter {
   const { store, nowMs, onFault } = deps
-  const stored = attempt(() => store.read())
   // One number is skipped, so that the cursor just before the first new frame was never returned either.
-  let upcoming = stored === undefined ? Math.floor(nowMs() * 1000) : stored + 2
+  let upcoming = Math.max((stored() ?? 0) + 2, Math.min(Math.floor(nowMs() * 1000), CLOCK_MAX))
   let limit = upcoming - 1
+  /** When the last write failed; undefined when it did not. */
+  let failedMs: number | undefined
 
-  function attempt<Value>(run: () => Value): Value | undefined {
+  function stored(): number | undefined {
     try {
-      return run()
+      return store.read()
     } catch (error) {
       onFault(error)
       return undefined
     }
   }
 
+  /** Stores a limit above the upcoming number. A disk that is full or gone does not stop the stream: it is tried again. */
   function reserve(): void {
-    limit = upcoming + STEP
-    attempt(() => store.write(limit))
+    const now = nowMs()
+    // The clock may be set in either direction.
+    if (failedMs !== undefined && Math.abs(now - failedMs) < RETRY_MS) return
+    try {
+      store.write(upcoming + STEP)
+      limit = upcoming + STEP
+      failedMs = undefined
+    } catch (error) {
+      if (failedMs === undefined) onFault(error)
+      failedMs = now
+    }
   }
 
   return {

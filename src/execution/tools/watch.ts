@@ -35,8 +35,6 @@ export type RingView = {
   top: TopAccesses
 }
 
-type Polled = FollowResult | { kind: 'unreadable'; message: string }
-
 const BLOCKS_KEPT = 32
 /** Batches per step, so that a full ring does not block drawing. */
 const BATCHES_PER_STEP = 64
@@ -78,7 +76,7 @@ export class RingWatch implements Disposable {
 
   /** Reads the events since the last step. */
   step(nowMs: number): void {
-    for (let batches = 0; batches < BATCHES_PER_STEP; batches++) if (!this.#take(this.#poll(nowMs))) break
+    for (let batches = 0; batches < BATCHES_PER_STEP; batches++) if (!this.#take(this.#follower.poll(nowMs))) break
     this.#resetAtMs ??= nowMs + TOP_RESET_MS
     if (nowMs < this.#resetAtMs) return
     this.#resetAtMs = nowMs + TOP_RESET_MS
@@ -109,16 +107,8 @@ export class RingWatch implements Disposable {
     this.#follower[Symbol.dispose]()
   }
 
-  #poll(nowMs: number): Polled {
-    try {
-      return this.#follower.poll(nowMs)
-    } catch (error) {
-      return { kind: 'unreadable', message: error instanceof Error ? error.message : String(error) }
-    }
-  }
-
   /** Returns whether there may be more events. */
-  #take(result: Polled): boolean {
+  #take(result: FollowResult): boolean {
     switch (result.kind) {
       case 'events':
         this.#state = 'reading'

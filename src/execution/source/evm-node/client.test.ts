@@ -160,6 +160,67 @@ describe('an error of an EVM node', () => {
     assert.deepEqual(await slotsOf(client), ['2>3', undefined], 'the next block has one attempt')
   })
 
+  test('in the trace of a block costs only its transaction the accesses, in the fourth attempt', async () => {
+    let isTimeout = true
+    const { client } = createNode({
+      debug_traceBlockByHash: (params) => {
+        const good = { result: isDifferences(params) ? changed : touched }
+        return [good, isTimeout ? { txHash: hash('2'), error: 'execution timeout' } : good]
+      },
+    })
+    for (let attempt = 1; attempt < 4; attempt++) await assert.rejects(client.block(5), /execution timeout/)
+    assert.deepEqual(await slotsOf(client), ['2>3', undefined])
+    assert.deepEqual(await slotsOf(client), ['2>3', undefined], 'the next block has one attempt')
+    isTimeout = false
+    assert.deepEqual(await slotsOf(client), ['2>3', '2>3'])
+    isTimeout = true
+    await assert.rejects(client.block(5), /execution timeout/, 'a later error is retried again')
+  })
+
+  for (const [how, trace] of [
+    ['without a JSON-RPC error', () => Promise.reject(new Error('no response within 30000 ms'))],
+    ['that is no list of traces', () => null],
+    ['with a trace that is none', () => [null, 'none']],
+  ] as const)
+    test(`${how} costs a block its accesses in the fourth attempt`, async () => {
+      const { client } = createNode({ debug_traceBlockByHash: trace })
+      for (let attempt = 1; attempt < 4; attempt++) await assert.rejects(client.block(5))
+      assert.deepEqual(await slotsOf(client), [undefined, undefined])
+      assert.equal(client.traceForm, undefined)
+    })
+
+  test('of one transaction without a JSON-RPC error costs only that one its accesses, in the fourth attempt', async () => {
+    const { client } = createNode({
+      debug_traceTransaction(params) {
+        if (params[0] === hash('2')) throw new Error('debug_traceTransaction: the response is larger than 9 bytes')
+        return hasTracer(params) ? { structLogs: [] } : structLogs
+      },
+    })
+    for (let attempt = 1; attempt < 4; attempt++) await assert.rejects(client.block(5), /larger than/)
+    assert.deepEqual(await slotsOf(client), ['0>9', undefined])
+    assert.equal(client.traceForm, 'struct-logs')
+  })
+
+  test('of many transactions ends the traces of a block: each may take until its timeout', async () => {
+    const { client, asked } = createNode({
+      eth_getBlockByNumber: () => ({
+        ...{ number: '0x5', hash: hash('f'), parentHash: hash('e'), miner: address('c') },
+        transactions: Array.from({ length: 100 }, () => ({ hash: hash('1'), from: address('a'), to: address('b') })),
+      }),
+      debug_traceTransaction: () => Promise.reject(new Error('no response within 30000 ms')),
+    })
+    for (let attempt = 1; attempt < 4; attempt++) await assert.rejects(client.block(5), /no response/)
+    const before = asked.length
+    assert.deepEqual(new Set(await slotsOf(client)), new Set([undefined]))
+    assert.equal(asked.slice(before).filter((method) => method === 'debug_traceTransaction').length, 4)
+  })
+
+  test('in the receipts of a block without a JSON-RPC error leads to those of each transaction, in the fourth attempt', async () => {
+    const { client } = createNode({ eth_getBlockReceipts: () => null })
+    for (let attempt = 1; attempt < 4; attempt++) await assert.rejects(client.block(5), /receipts is not a list/)
+    assert.equal((await client.block(5))?.txns.length, 2)
+  })
+
   test('that may pass does not turn off the receipts of a block', async () => {
     let isDown = true
     const receipts = [1, 2].map(() => ({ blockHash: hash('f'), status: '0x1', logs: [], gasUsed: '0x1' }))

@@ -24,6 +24,8 @@ type Optional = 'block receipts' | 'block traces' | 'traces'
 
 /** A block is requested so often before it is recorded without what fails. */
 const ATTEMPTS = 4
+/** After so many failures in a block its other transactions are not traced: each may last until its timeout. */
+const FAILURES_PER_BLOCK_MAX = 4
 
 /** Requests blocks and traces from a node, in the trace form that the node supports. */
 export class EvmNodeClient {
@@ -73,9 +75,12 @@ export class EvmNodeClient {
     const beneficiary = bytesOf(block['miner'], 20, 'the miner')
     const traced = await this.#tracedBlock(head, txns.length)
     const done: NodeTxn[] = []
+    let failures = 0
     for (const [at, txn] of txns.entries()) {
       const receipt = receipts[at] as Json
-      const accesses = traced === undefined ? await this.#accesses(txn, receipt, beneficiary) : traced[at]
+      const mayTrace = traced === undefined && failures < FAILURES_PER_BLOCK_MAX
+      const accesses = mayTrace ? await this.#accesses(txn, receipt, beneficiary) : traced?.[at]
+      if (accesses === undefined) failures += 1
       done.push({ txn, receipt, accesses })
     }
     // Not with each transaction: one that always fails would be tried for ever.
@@ -87,17 +92,21 @@ export class EvmNodeClient {
   async #tracedBlock({ hash }: BlockHead, txns: number): Promise<(AccountAccess[] | undefined)[] | undefined> {
     if (txns === 0) return []
     if (!this.#hasBlockTraces) return undefined
+    let accesses: (AccountAccess[] | undefined)[] = Array.from({ length: txns }, () => undefined)
     try {
       const touched = resultsOf(await this.#rpc.call('debug_traceBlockByHash', [hash, PRESTATE]))
       if (touched.length === txns && !touched.some(isStructLogs)) {
         const changed = resultsOf(await this.#rpc.call('debug_traceBlockByHash', [hash, DIFFERENCES]))
-        this.#form = 'prestate'
+        const traced = accessesOfBlock(touched, changed)
+        accesses = traced.accesses
+        if (accesses.some((one) => one !== undefined)) this.#form = 'prestate'
+        if (traced.failure !== undefined) throw traced.failure
         this.#failures.delete('block traces')
-        return touched.map((one, at) => accessesOfPrestate(one, changed[at]))
+        return accesses
       }
     } catch (error) {
       // A node that is overloaded is not asked for every transaction instead.
-      if (!this.#isUnsupported(error, 'block traces')) return Array.from({ length: txns }, () => undefined)
+      if (!this.#isUnsupported(error, 'block traces')) return accesses
     }
     this.#hasBlockTraces = false
     return undefined
@@ -117,8 +126,9 @@ export class EvmNodeClient {
     if (!this.#hasBlockReceipts) return undefined
     try {
       const response = await this.#rpc.call('eth_getBlockReceipts', [blockParam(number)])
+      const receipts = listOf(response, 'receipts').map((receipt) => objectOf(receipt, 'a receipt'))
       this.#failures.delete('block receipts')
-      return listOf(response, 'receipts').map((receipt) => objectOf(receipt, 'a receipt'))
+      return receipts
     } catch (error) {
       if (this.#isUnsupported(error, 'block receipts')) this.#hasBlockReceipts = false
       return undefined
@@ -174,11 +184,11 @@ export class EvmNodeClient {
 
   /**
    * Whether the node will never do it. Throws an error that may pass, so that the block is requested again; false once it did not pass in several
-   * attempts. Then the next blocks get one attempt each until one succeeds.
+   * attempts. Then the next blocks get one attempt each until one succeeds. A response that is too late, too large or malformed counts too, as it
+   * may be so each time. While the node cannot be reached, requesting its head or the block fails before this.
    */
   #isUnsupported(error: unknown, what: Optional): boolean {
     if (isUnsupported(error)) return true
-    if (!(error instanceof JsonRpcFailure)) throw error
     const failures = (this.#failures.get(what) ?? 0) + 1
     this.#failures.set(what, failures)
     if (failures < ATTEMPTS) throw error
@@ -224,9 +234,27 @@ const blockParam = (block: number | string): string => (typeof block === 'number
 const addressOrNull = (value: unknown): Hex | null =>
   value === null || value === undefined ? null : bytesOf(value, 20, 'an address')
 
-/** A trace of a block is a list of results, one for each transaction. */
+/** A trace of a block is a list of results, one for each transaction. One that could not be traced has an error in the place of its result. */
 function resultsOf(response: unknown): unknown[] {
-  return listOf(response, 'the traces of a block').map((trace) => objectOf(trace, 'a trace')['result'])
+  return listOf(response, 'the traces of a block').map((trace) => {
+    const { result, error } = (trace ?? {}) as Json
+    return result ?? new Error(`no trace of a transaction: ${String(error).slice(0, 300)}`)
+  })
+}
+
+/** The accesses of each transaction, undefined where its trace failed, and the first failure. */
+function accessesOfBlock(touched: readonly unknown[], changed: readonly unknown[]) {
+  let failure: Error | undefined
+  const accesses = touched.map((one, at) => {
+    try {
+      for (const result of [one, changed[at]]) if (result instanceof Error) throw result
+      return accessesOfPrestate(one, changed[at])
+    } catch (error) {
+      failure ??= error as Error
+      return undefined
+    }
+  })
+  return { accesses, failure }
 }
 
 function isStructLogs(response: unknown): boolean {

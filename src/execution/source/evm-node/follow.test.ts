@@ -13,22 +13,24 @@ const POLL_MS = 1000
 function createRig() {
   const clock = createManualClock()
   let chain: BlockHead[] = []
-  const node = { safe: -1, finalized: -1 }
+  /** `behind`: so many blocks are missing at the node that responds; `missing`: a block that this one reports as its head but does not have. */
+  const node = { safe: -1, finalized: -1, behind: 0, missing: -1 }
   const recorded: string[] = []
   const at = (number: number): (BlockHead & NodeBlock) | undefined => {
-    const head = chain[number]
+    const head = number > newest() || number === node.missing ? undefined : chain[number]
     return head && { ...head, block: {}, txns: [] }
   }
+  const newest = () => chain.length - 1 - node.behind
   const following = followNode(FOLLOW_DEFAULTS, {
     clock,
     random: createSeededRandom(1),
     client: {
-      head: async () => chain.length - 1,
+      head: async () => newest(),
       headOf: async (block) => at(typeof block === 'number' ? block : node[block]),
       block: async (number) => at(number),
     },
     sink: {
-      block() {},
+      block: ({ number, hash }: NodeBlock & BlockHead) => void recorded.push(`block ${number} ${forkOf(hash)}`),
       voted: ({ number, hash }) => void recorded.push(`voted ${number} ${forkOf(hash)}`),
       finalized: ({ number, hash }) => void recorded.push(`finalized ${number} ${forkOf(hash)}`),
       skipped: (from, to) => void recorded.push(`skipped ${from} ${to}`),
@@ -51,12 +53,16 @@ function createRig() {
       clock.advance(POLL_MS)
       await setImmediate()
     },
+    head: () => chain.length - 1,
     stages: (name: string) => recorded.filter((line) => line.startsWith(name)),
     [Symbol.asyncDispose]: () => following[Symbol.asyncDispose](),
   }
 }
 
 const forkOf = (hash: string): number => Number.parseInt(hash.slice(2, 34), 16)
+
+const lines = (name: string, from: number, to: number, fork = 0) =>
+  Array.from({ length: to - from + 1 }, (_, at) => `${name} ${from + at} ${fork}`)
 
 describe('blocks of an EVM node', () => {
   test('become final however far the finalized block is behind the head, each once and in order', async () => {
@@ -74,9 +80,8 @@ describe('blocks of an EVM node', () => {
     rig.node.finalized = 200
     await rig.poll()
     await rig.poll()
-    const numbered = (name: string, to: number) => Array.from({ length: to + 1 }, (_, at) => `${name} ${at} 0`)
-    assert.deepEqual(rig.stages('finalized'), numbered('finalized', 200))
-    assert.deepEqual(rig.stages('voted'), numbered('voted', 300))
+    assert.deepEqual(rig.stages('finalized'), lines('finalized', 0, 200))
+    assert.deepEqual(rig.stages('voted'), lines('voted', 0, 300))
   })
 
   test('of an abandoned branch do not become final', async () => {
@@ -109,5 +114,61 @@ describe('blocks of an EVM node', () => {
     await rig.poll()
     // Blocks 31 to 40 may have been abandoned meanwhile.
     assert.deepEqual(rig.stages('finalized').slice(30), ['finalized 30 0', 'finalized 200 0'])
+  })
+
+  test('are recorded once where some nodes behind its URL are behind the others', async () => {
+    await using rig = createRig()
+    rig.extend(0, 0)
+    await rig.poll()
+    for (const head of [100, 101, 102, 100, 103, 50, 102, 104]) {
+      const newest = Math.max(head, rig.head())
+      rig.extend(rig.head() + 1, newest)
+      rig.node.behind = newest - head
+      await rig.poll()
+    }
+    rig.node.behind = 0
+    rig.node.missing = rig.head()
+    await rig.poll()
+    rig.extend(105, 105)
+    await rig.poll()
+    assert.deepEqual(rig.stages('block'), [...lines('block', 0, 0), ...lines('block', 100, 105)])
+  })
+
+  test('of a new branch that is shorter are recorded from the fork on', async () => {
+    await using rig = createRig()
+    rig.extend(0, 0)
+    await rig.poll()
+    rig.extend(1, 40)
+    await rig.poll()
+    rig.extend(30, 35, 7)
+    await rig.poll()
+    rig.extend(36, 45, 7)
+    await rig.poll()
+    assert.deepEqual(rig.stages('block'), [...lines('block', 0, 40), ...lines('block', 30, 45, 7)])
+  })
+
+  test('that the node removed from its end are replaced once there are others', async () => {
+    await using rig = createRig()
+    rig.extend(0, 0)
+    await rig.poll()
+    rig.extend(1, 40)
+    await rig.poll()
+    rig.extend(30, 29)
+    await rig.poll()
+    assert.equal(rig.stages('block').length, 41)
+    rig.extend(30, 30, 7)
+    await rig.poll()
+    assert.deepEqual(rig.stages('block').slice(41), lines('block', 30, 30, 7))
+  })
+
+  test('of another chain that begins below the recorded ones are recorded from the first number that was recorded', async () => {
+    await using rig = createRig()
+    rig.extend(0, 500)
+    await rig.poll()
+    rig.extend(0, 499, 7)
+    await rig.poll()
+    rig.extend(500, 502, 7)
+    await rig.poll()
+    assert.deepEqual(rig.stages('block'), [...lines('block', 500, 500), ...lines('block', 500, 502, 7)])
   })
 })

@@ -95,15 +95,18 @@ export function followNode(options: FollowOptions, { client, clock, random, sink
     await reportStages()
   }
 
-  /** The number after the last recorded block that is still part of the node's chain. */
+  /**
+   * The number after the last recorded block that may still be part of the node's chain. Only another block of the same number shows that one is
+   * not: several nodes may share the URL, and the one that responds may be behind, or not have a block that another reported as its head.
+   */
   async function findNext(head: number): Promise<number> {
     while (branch.length > 0) {
       const last = branch.at(-1) as BlockHead
-      const now = last.number > head ? undefined : await client.headOf(last.number)
-      if (now?.hash === last.hash) return last.number + 1
-      lowestRemoved = last.number
-      branch.pop()
-      heads.remove(last)
+      const compared = branch.findLast(({ number }) => number <= head)
+      const now = compared && (await client.headOf(compared.number))
+      if (compared === undefined || now === undefined || now.hash === compared.hash) return last.number + 1
+      lowestRemoved = compared.number
+      for (const removed of branch.splice(branch.indexOf(compared))) heads.remove(removed)
     }
     // The fork is older than the recorded branch, or nothing was recorded yet.
     return lowestRemoved ?? head

@@ -8,20 +8,22 @@ import { createRingFile, type RingFileWriter } from '../../../platform/ring-file
 /** Holds several of the largest blocks of today's chains; the file is sparse. */
 const GEOMETRY: RingGeometry = { capacity: 2 ** 18, payloadBytes: 2 ** 28, contextBytes: 0 }
 
+/** Sequence numbers left out for skipped blocks: so few that readers still have the events before them. */
+const SKIPPED_MAX = 4096
+
 /** The ring into which the events of a node's blocks are written. */
 export class NodeRing implements Disposable {
-  readonly #path: string
-  readonly #mapper: FileMapper
   readonly #clock: Clock
-  #file: RingFileWriter
-  #recorder: ExecRecorder
+  readonly #file: RingFileWriter
+  readonly #writer: RingWriter
+  readonly #recorder: ExecRecorder
 
   constructor(path: string, { mapper, clock }: { readonly mapper: FileMapper; readonly clock: Clock }) {
-    this.#path = path
-    this.#mapper = mapper
     this.#clock = clock
-    this.#file = this.#createFile()
-    this.#recorder = createRecorder(this.#file)
+    const header = encodeRingHeader(GEOMETRY)
+    this.#file = createRingFile(path, { bytes: ringFileBytes(GEOMETRY), header, mapper })
+    this.#writer = new RingWriter({ geometry: GEOMETRY }, this.#file)
+    this.#recorder = new ExecRecorder(this.#writer)
   }
 
   /** Writes the events that `add` records, all of them or none. Their time is now, or `notAfterNs` where that is earlier. */
@@ -37,23 +39,12 @@ export class NodeRing implements Disposable {
     this.#recorder.flush()
   }
 
-  /** Begins a new ring, so that readers report a gap to their clients. */
-  replace(): void {
-    this.#file[Symbol.dispose]()
-    this.#file = this.#createFile()
-    this.#recorder = createRecorder(this.#file)
+  /** Blocks are not recorded: leaves out a sequence number for each, so that readers report a gap to their clients. */
+  skip(blocks: number): void {
+    this.#writer.leaveOut(Math.min(blocks, SKIPPED_MAX))
   }
 
   [Symbol.dispose](): void {
     this.#file[Symbol.dispose]()
   }
-
-  #createFile(): RingFileWriter {
-    const header = encodeRingHeader(GEOMETRY)
-    return createRingFile(this.#path, { bytes: ringFileBytes(GEOMETRY), header, mapper: this.#mapper })
-  }
-}
-
-function createRecorder(file: RingFileWriter): ExecRecorder {
-  return new ExecRecorder(new RingWriter({ geometry: GEOMETRY }, file))
 }

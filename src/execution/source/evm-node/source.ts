@@ -81,9 +81,9 @@ export async function startEvmNodeSource(options: EvmNodeOptions, deps: EvmNodeD
       }, firstNs)
     },
     skipped(from: number, to: number): void {
+      ring.skip(to - from + 1)
       skippedBlocks += to - from + 1
       log.warn({ from, to }, 'too far behind the node: skipping blocks')
-      ring.replace()
     },
     failure(message: string | undefined): void {
       if (message === failure) return
