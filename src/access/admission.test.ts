@@ -52,6 +52,26 @@ describe('admit', () => {
     assert.deepEqual(rows, [])
   })
 
+  test('a refund reverts what was charged, also where the terms changed after the caller was authenticated', async () => {
+    const { fixture, enter, admission, usage, rows } = openAdmission()
+    const { secret, subscription } = fixture.subscribe()
+    fixture.publish()
+    const caller = mustEnter(enter(secret))
+    const call = { interface: 'rpc', method: 'getBalance' } as const
+    const before = admission.admit(caller, call)
+    fixture.changeSubscription(subscription.id, { overrides: { methods: { getBalance: { cost: 20 } } } })
+    fixture.publish()
+    const charged = admission.admit(caller, call)
+    assert.ok(before.ok && charged.ok)
+    assert.deepEqual([before.cost, charged.cost], [1, 20])
+    admission.refund(caller, call, charged)
+    assert.deepEqual([admission.quota(caller).remaining, admission.quota(caller).month.used], [149, 1])
+    admission.refund(caller, call, before)
+    assert.equal(admission.quota(caller).month.used, 0)
+    await usage.flush()
+    assert.deepEqual(rows, [])
+  })
+
   test('tokens of one subscription share its account during a rotation and its grace', () => {
     const { fixture, enter, admission, clock } = openAdmission()
     const { secret, subscription, token } = fixture.subscribe()

@@ -12,7 +12,7 @@ import {
   type Refused,
 } from './callers.ts'
 import type { CallMetrics } from './metrics.ts'
-import type { Charge, QuotaView } from './quota/charge.ts'
+import type { Charge, Charged, QuotaView } from './quota/charge.ts'
 import type { UsageInterface } from './store/model.ts'
 import type { UsageCounter, UsageMeter } from './usage/counter.ts'
 
@@ -34,8 +34,11 @@ export type Admissions = Callers & {
   refuseWithoutNode(caller: Caller): NotAssigned | undefined
   /** Charges one call. Each item of a batch, each WebSocket request, each gRPC call or re-subscribe is one. */
   admit(caller: Caller, call: Call): Admission
-  /** Reverts the charge of an admitted call that was not forwarded. */
-  refund(caller: Caller, call: Call): void
+  /**
+   * Reverts the charge of an admitted call that was not forwarded. Without the charge, the call counts as charged under the terms of this caller, as it
+   * was where it was admitted right after the caller was authenticated.
+   */
+  refund(caller: Caller, call: Call, charged?: Charged): void
   /** Counts payload bytes that were handed to the caller's connection. Cheap enough for every message. */
   countBytes(caller: Caller, at: UsageInterface, bytes: number): void
   /** The same for a subscription that is sent to without a caller. */
@@ -75,6 +78,8 @@ export function createAdmission(deps: AdmissionDeps): Admissions {
   const { authenticate, authenticateIndexer, renew, isCurrent, latest } = createCallers(deps)
   /** Meters of subscriptions that are sent to without a caller. */
   const meters = new Map<string, UsageMeter>()
+  /** The caller of a charge, where it is not the one that was presented: its terms had changed. */
+  const renewedFor = new WeakMap<Charged, CachedCaller>()
 
   function refuseWithoutNode({ awaitsNode, subscription }: Caller): NotAssigned | undefined {
     if (!awaitsNode) return undefined
@@ -102,6 +107,7 @@ export function createAdmission(deps: AdmissionDeps): Admissions {
       const charged = current.terms.callOf(call.method)
       const outcome = current.account.charge(current.terms, charged, monotonicMs)
       if (outcome.ok) {
+        if (current !== caller) renewedFor.set(outcome, current)
         usage.countAdmitted(current.meter, call.interface, outcome.cost, charged.method)
         metrics.admitted[call.interface].inc()
         metrics.units[call.interface].inc(outcome.cost)
@@ -113,9 +119,10 @@ export function createAdmission(deps: AdmissionDeps): Admissions {
       return outcome
     },
 
-    refund(caller, call) {
+    refund(caller, call, charged) {
       // Uses the terms under which the call was charged, so that the refund equals the charge.
-      const { terms, meter, account } = caller as CachedCaller
+      const renewed = charged && renewedFor.get(charged)
+      const { terms, meter, account } = renewed ?? (caller as CachedCaller)
       const monotonicMs = clock.monotonicMs()
       const taken = terms.callOf(call.method)
       // Charged before it is counted, and counted back before it is refunded: a thread that dies in between has never counted more than it charged.

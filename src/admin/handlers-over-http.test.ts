@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { startTestAdmin } from '../../test/support/admin.ts'
 import { openHandlers, type TestHandlers } from '../../test/support/admin-handlers.ts'
+import { ServiceError } from '../core/error.ts'
 
 type Record = { id: string; plan: string; token?: string }
 type Refusal = { error: { code: string; message: string } }
@@ -78,6 +79,57 @@ describe('changes over HTTP', () => {
     assert.ok(created.token !== undefined && text.includes(created.id) && !text.includes(created.token))
     assert.equal((await api.store.find('tokens', { subscriptionId: created.id })).length, 1)
     assert.equal(await lines(), before + 2)
+  })
+
+  test('a change is reported as made although the store cannot be read after it, and a repetition does not make it again', async (t) => {
+    await using admin = await start('unread')
+    const { change, get, billing } = api.store
+    const { setBillingId } = billing
+    let isLost = false
+    async function lostAfter<T>(committed: Promise<T>): Promise<T> {
+      const result = await committed
+      isLost = true
+      return result
+    }
+    t.mock.method(api.store, 'change', (...args: Parameters<typeof change>) => lostAfter(change(...args)))
+    t.mock.method(billing, 'setBillingId', (...args: Parameters<typeof setBillingId>) =>
+      lostAfter(setBillingId(...args)),
+    )
+    t.mock.method(api.store, 'get', (...args: Parameters<typeof get>) => {
+      if (isLost) throw new ServiceError('store-unavailable', 'the connection was lost')
+      return get(...args)
+    })
+    async function send(method: string, path: string, body?: unknown) {
+      isLost = false
+      const sent = () => admin.send(method, path, body, { 'idempotency-key': `${method} ${path}`.replaceAll(' ', '-') })
+      const first = await sent()
+      isLost = false
+      const again = await sent()
+      return { first, again, record: (await first.json()) as Record & { [name: string]: unknown } }
+    }
+    const customer = await send('POST', '/v1/customers', { name: 'unread' })
+    assert.deepEqual([customer.first.status, customer.again.status, customer.record['state']], [201, 201, 'active'])
+    assert.equal(customer.first.headers.get('etag'), null, 'the revision is not known')
+
+    const products = ['bundle', 'indexer', 'dedicated-node']
+    const made = await send('POST', '/v1/subscriptions', { name: 'unread-sub', customer: 'unread', products })
+    assert.deepEqual([made.first.status, made.record['customer'], made.record['state']], [201, 'unread', 'active'])
+    assert.ok(typeof made.record.token === 'string' && made.record['indexer'] !== undefined)
+    assert.equal(((await made.again.json()) as Refusal).error.code, 'secret-shown')
+
+    await send('POST', '/v1/nodes', { name: 'unread-node', rpc: 'http://8.8.8.8:8899' })
+    const changes: [method: string, path: string, body?: unknown][] = [
+      ['PATCH', '/v1/customers/unread', { contact: 'ops@unread.example' }],
+      ['PUT', '/v1/customers/unread/billing-id', { billing_id: 'cus_1' }],
+      ['POST', '/v1/nodes/unread-node/assign', { subscription: 'unread-sub' }],
+      ['POST', '/v1/subscriptions/unread-sub/suspend'],
+      ['DELETE', '/v1/customers/unread?force=true'],
+    ]
+    for (const [method, path, body] of changes) {
+      const { first, again } = await send(method, path, body)
+      assert.deepEqual([first.status, again.status], [200, 200], path)
+      assert.equal(again.headers.get('idempotency-replayed'), 'true', path)
+    }
   })
 
   test('a dedicated node that is assigned is removed with force=true only', async () => {

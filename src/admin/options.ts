@@ -3,6 +3,7 @@ import { listenAddress } from '../contract/listen-address.ts'
 import { listenerOption } from '../contract/listener-option.ts'
 import { isLoopbackName } from '../contract/public-url.ts'
 import { publicUrlOption } from '../contract/public-url-option.ts'
+import { networkOption } from '../platform/config/network-option.ts'
 import { oidcOptions } from './oidc/options.ts'
 
 const fields = z.strictObject({
@@ -19,7 +20,7 @@ const fields = z.strictObject({
       'Host names of this listener, besides localhost, IP addresses, the name in listen and that of publicUrl. Requests with another Host are refused with 421.',
     ),
   trustedProxies: z
-    .array(z.string().min(1))
+    .array(networkOption)
     .max(64)
     .default([])
     .describe('Addresses and networks of proxies whose x-forwarded-for header is used as the client address.'),

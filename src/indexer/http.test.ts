@@ -2,7 +2,10 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { test } from 'node:test'
+import type { Call } from '../access/admission.ts'
 import type { Access } from '../access/call-access.ts'
+import type { Caller } from '../access/callers.ts'
+import type { Charged } from '../access/quota/charge.ts'
 import { createManualClock } from '../core/clock.ts'
 import { createSeededRandom } from '../core/random.ts'
 import { until } from '../platform/process/test-wait.ts'
@@ -10,6 +13,7 @@ import { silentLogger } from '../platform/telemetry/logger.ts'
 import { createMetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import { startIndexerServer } from './http.ts'
 import { indexerMetrics } from './metrics.ts'
+import { QueryError } from './query/error.ts'
 import type { QueryExecutor } from './query/executor.ts'
 import type { QueryJob } from './query/request.ts'
 import type { QueryResult } from './query/result.ts'
@@ -22,9 +26,12 @@ const LOGIN = { authorization: `Basic ${Buffer.from('user:password').toString('b
 async function openServer({
   trustedProxies,
   plaintext,
+  failure,
 }: {
   trustedProxies?: string[]
   plaintext?: 'behind-proxy'
+  /** What every query ends with. */
+  failure?: QueryError
 } = {}) {
   const clock = createManualClock()
   const jobs: QueryJob[] = []
@@ -35,14 +42,24 @@ async function openServer({
   const end = { rows: 1, bytes: 400 * PART.length, elapsedSeconds: 0 }
   const head = { format: 'RowBinary', contentType: 'application/octet-stream', coverageSlot: 1, end }
   const result: QueryResult = { ...head, parts, [Symbol.dispose]() {} }
-  const executor = { run: async (_: string, job: QueryJob) => (jobs.push(job), result) } as unknown as QueryExecutor
+  async function run(_: string, job: QueryJob): Promise<QueryResult> {
+    if (failure !== undefined) throw failure
+    jobs.push(job)
+    return result
+  }
+  const executor = { run } as unknown as QueryExecutor
+  const charges = new Set<object>()
   const caller = { ok: true, subscription: { id: 'sub' } }
   const refused = { ok: false, reason: 'unknown' }
   const access = {
     authenticateIndexer: ({ token }: { token?: string }) => (token === 'token' ? caller : refused),
-    admit: () => ({ ok: true }),
+    admit() {
+      const charged = { ok: true }
+      charges.add(charged)
+      return charged
+    },
     countBytes() {},
-    refund() {},
+    refund: (_caller: Caller, _call: Call, charged: Charged) => void charges.delete(charged),
   }
   const server = await startIndexerServer(
     {
@@ -69,8 +86,17 @@ async function openServer({
     response.on('error', () => {})
     return response
   }
-  return { clock, jobs, get, taken: () => taken, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() }
+  return { clock, jobs, charges, get, taken: () => taken, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() }
 }
+
+test('a query that the database did not take is refunded as it was charged', async () => {
+  await using busy = await openServer({ failure: new QueryError('TOO_MANY_SIMULTANEOUS_QUERIES', 'too many') })
+  assert.notEqual((await busy.get('/?query=select%201')).statusCode, 200)
+  assert.equal(busy.charges.size, 0)
+  await using failed = await openServer({ failure: new QueryError('SYNTAX_ERROR', 'no statement') })
+  assert.notEqual((await failed.get('/?query=select%201')).statusCode, 200)
+  assert.equal(failed.charges.size, 1)
+})
 
 /** Waits until the server has written all that the connection takes without a reader. */
 async function untilFull(taken: () => number): Promise<void> {

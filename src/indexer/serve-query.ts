@@ -4,6 +4,7 @@ import type { Access } from '../access/call-access.ts'
 import type { Caller, Refused } from '../access/callers.ts'
 import type { collectLogin } from '../access/credentials.ts'
 import { explainRefusal, type RefusedHead } from '../access/explain-refusal.ts'
+import type { Charged } from '../access/quota/charge.ts'
 import type { BaseDeps } from '../platform/process/base-deps.ts'
 import { replaceConnectionFunctions } from './catalogue/connection-functions.ts'
 import type { ClickHouseProxy } from './clickhouse/proxy.ts'
@@ -72,13 +73,14 @@ export function createServeQuery(
   /** Runs the query in the embedded database; the SQL policy is applied in the database process. */
   async function execute(executor: QueryExecutor, exchange: Exchange): Promise<void> {
     const { caller } = exchange
-    admit(caller)
+    const charged = admit(caller)
     const { query, parameters, defaultFormat, settings } = exchange.query
     const isHeld = exchange.query.buffering['wait_end_of_query'] === '1'
     const context = contextOf(exchange)
     const job = { query, parameters, defaultFormat, settings, limits: options.limits, context, isHeld }
     using disconnected = watchDisconnect(exchange)
-    using result = await refunding(caller, executor.run(caller.subscription.id, job, disconnected.signal))
+    const running = executor.run(caller.subscription.id, job, disconnected.signal)
+    using result = await refunding(caller, charged, running)
     if (result.sessionChange !== undefined) exchange.session?.apply(result.sessionChange)
     await respond(exchange, result)
   }
@@ -96,7 +98,7 @@ export function createServeQuery(
         ? catalogueResult(statement, query, options.limits, deps.coverageSlot())
         : resultOf(NO_ROWS, statement, query, options.limits, deps.coverageSlot())
     const validated = catalogue === undefined ? proxy.validate(query, statement) : query
-    admit(caller)
+    const charged = admit(caller)
     if (change !== undefined) exchange.session?.apply(change)
     if (catalogue !== undefined) return await respond(exchange, catalogue)
     using disconnected = watchDisconnect(exchange)
@@ -113,7 +115,7 @@ export function createServeQuery(
       response,
       disconnected.signal,
     )
-    const { isOk } = await refunding(caller, forwarded)
+    const { isOk } = await refunding(caller, charged, forwarded)
     metrics.query(isOk ? 'ok' : 'failed', seconds())
   }
 
@@ -122,9 +124,9 @@ export function createServeQuery(
     return { user: login.username, database: query.database, hostName: options.displayName, uptimeSeconds }
   }
 
-  function admit(caller: Caller): void {
+  function admit(caller: Caller): Charged {
     const admission = access.admit(caller, CALL)
-    if (admission.ok) return
+    if (admission.ok) return admission
     if (!('limitName' in admission)) {
       assert(admission.reason !== 'not-assigned', 'a query needs no node')
       throw authenticationFailed(admission)
@@ -139,11 +141,11 @@ export function createServeQuery(
   }
 
   /** Refunds a query that was refused at a concurrency limit or lost with the database process. */
-  async function refunding<Outcome>(caller: Caller, outcome: Promise<Outcome>): Promise<Outcome> {
+  async function refunding<Outcome>(caller: Caller, charged: Charged, outcome: Promise<Outcome>): Promise<Outcome> {
     try {
       return await outcome
     } catch (error) {
-      if (error instanceof QueryError && UNCHARGED.has(error.type)) access.refund(caller, CALL)
+      if (error instanceof QueryError && UNCHARGED.has(error.type)) access.refund(caller, CALL, charged)
       throw error
     }
   }

@@ -126,6 +126,16 @@ async function balancesOf({ billing }: AccessStore): Promise<unknown[]> {
   return found
 }
 
+/** The hours with a mark, which they lose. */
+async function takeMarks({ billing }: AccessStore, sink: string): Promise<number[]> {
+  const hours: number[] = []
+  for (let marked = await billing.markedHour(sink); marked !== undefined; marked = await billing.markedHour(sink)) {
+    hours.push(marked.hour)
+    await billing.unmarkHour(sink, marked)
+  }
+  return hours
+}
+
 const write = (store: AccessStore, file: string) => createFileAtomic(file, (put) => store.backup(put, FACTS))
 const restoreInto = (bench: StoreBench, file: string) => restoreBackup(file, bench.options.location, STORE_DEPS)
 
@@ -173,6 +183,32 @@ for (const engine of ENGINES) {
       await restoreInto(target, file)
       await using restored = await target.open()
       assert.equal((await restored.list('customers')).length, header.revision)
+    })
+
+    test('a restored store compares the usage of the last 35 days with its billing events again', async () => {
+      await using source = await engines.bench(engine)
+      await using target = await engines.bench(engine)
+      const file = join(source.folder, 'backup.jsonl')
+      await using store = await source.open()
+      const day = 24 * HOUR_MS
+      const plannedHour = 40 * day
+      const row = { interface: 'rpc' as const, calls: 1, units: 1, refused: 0 }
+      const hours = [3, 5, 6, 39].map((days) => days * day)
+      for (const subscriptionId of ['sub_1', 'sub_2'])
+        await store.addUsage(
+          [...hours, plannedHour, plannedHour + HOUR_MS].map((hour) => ({ ...row, subscriptionId, hour })),
+          new Map(),
+        )
+      const state = { storeId: 'store-1', fromHour: 0, plannedHour: 0, paused: false, owner: null, leaseUntil: 0 }
+      for (const sink of ['stripe', 'lago']) await store.billing.begin({ ...state, sink })
+      await store.billing.openHour('stripe', plannedHour)
+      // Late usage: its hour has a mark, and no event contains it.
+      await store.addUsage([{ ...row, subscriptionId: 'sub_1', hour: 39 * day }], new Map())
+      await write(store, file)
+      await restoreInto(target, file)
+      await using restored = await target.open()
+      assert.deepEqual(await takeMarks(restored, 'stripe'), [6 * day, 39 * day, plannedHour])
+      assert.deepEqual(await takeMarks(restored, 'lago'), [], 'nothing was planned')
     })
 
     test('refuses to back up a damaged store', async () => {

@@ -5,6 +5,7 @@ import { createSqliteFile } from '../../platform/db/sqlite.ts'
 import { sqliteFileExists } from '../../platform/db/sqlite-file.ts'
 import { openAppendFile } from '../../platform/files/append.ts'
 import { insertAuditLine } from '../audit/rows.ts'
+import { markRestoredHours } from '../store/billing/hours.ts'
 import { type BillingRow, billingTable } from '../store/billing/tables.ts'
 import { findRowDamage } from '../store/check.ts'
 import { NEW_META, readMeta, writeMeta } from '../store/meta.ts'
@@ -71,6 +72,7 @@ export async function restoreBackup(
       const meta = await readMeta(tx, rows, { schemaVersion: SCHEMA_VERSION, store: database })
       if (meta.revision > 0 || meta.auditSeq > 0) throw notEmpty(database)
       const tallies = await putEntries(tx, rows, entries)
+      await markRestoredHours(tx)
       const shared = rows(SHARED_KEY_TABLE)
       for (const row of deps.sharedKeys ?? []) await tx.run(shared.upsert, shared.encode(row))
       // All entries were read, so the file is complete.

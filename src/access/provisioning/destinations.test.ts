@@ -135,6 +135,23 @@ test('a destination vouched for by the operator is active at once and cancels th
   await assert.rejects(old, { code: 'wrong-state' })
 })
 
+test('an expired challenge beside an active destination keeps no address from other subscriptions', async () => {
+  await using rig = await openRig()
+  for (let i = 0; i <= DESTINATIONS_PER_IP_MAX; i++) {
+    await rig.subscribe(`s${i}`)
+    await rig.set(0, `s${i}`, `9.9.9.${i + 1}:20001`, true)
+    if (i < DESTINATIONS_PER_IP_MAX) await rig.set(0, `s${i}`, `8.8.8.8:${20_000 + i}`)
+  }
+  const last = `s${DESTINATIONS_PER_IP_MAX}`
+  const openMs = CHALLENGE_MS - 1
+  await assert.rejects(rig.set(openMs, last, '8.8.8.8:20000', true), { code: 'already-exists' })
+  await assert.rejects(rig.set(openMs, last, '8.8.8.8:30000', true), { code: 'invalid-value', message: /the most/ })
+  await rig.set(CHALLENGE_MS, last, '8.8.8.8:20000', true)
+  // A new challenge would be sent to the receiver of the other subscription.
+  await assert.rejects(challengeAgain(rig.at(CHALLENGE_MS), { subscription: 's0' }), { code: 'already-exists' })
+  await challengeAgain(rig.at(CHALLENGE_MS), { subscription: 's1' })
+})
+
 test('a challenge is repeated only after CHALLENGE_AGAIN_MS, with another code', async () => {
   await using rig = await openRig()
   await rig.subscribe('s')

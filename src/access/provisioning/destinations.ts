@@ -83,7 +83,7 @@ function isDestinationPort(port: number): boolean {
   return port >= DESTINATION_PORT_MIN && !REFLECTOR_PORTS.has(port)
 }
 
-/** The id of a destination that is not proven yet while another one is active. Its challenge is open while it is unproven and not paused. */
+/** The id of a destination that is not proven yet while another one is active. Its challenge is open for CHALLENGE_MS, while it is unproven and not paused. */
 export const pendingId = (subscriptionId: string): string => `${subscriptionId}/pending`
 
 export const subscriptionIdOf = ({ id }: Pick<Destination, 'id'>): string => id.split('/')[0] ?? ''
@@ -119,7 +119,7 @@ export async function setDestination(
   const address = parseDestination(input.destination, input.vouched)
   return runChange(on, async (tx) => {
     const subscription = await shredSubscription(on, tx, input.subscription)
-    await checkAddressFree(tx, subscription.id, address)
+    await checkAddressFree(tx, { subscriptionId: subscription.id, address, nowMs: on.nowMs })
     const before = await tx.get('destinations', subscription.id)
     const isActive = before !== undefined && before.proof !== 'unproven'
     const id = isActive && !input.vouched ? pendingId(subscription.id) : subscription.id
@@ -164,6 +164,8 @@ export async function challengeAgain(
     const subscription = await shredSubscription(on, tx, input.subscription)
     const waiting = await findWaiting(tx, subscription)
     await checkChallengeRate(tx, waiting.id, on.nowMs)
+    // Another subscription may have taken the address after the last challenge expired.
+    await checkAddressFree(tx, { subscriptionId: subscription.id, address: waiting, nowMs: on.nowMs })
     const destination: Destination = { ...waiting, paused: false, setAt: on.nowMs }
     await tx.put('destinations', destination)
     return {
@@ -194,7 +196,7 @@ export async function proveDestination(
     if (!isSameText(challengeCodeOf(key, waiting), input.code.trim().toLowerCase())) {
       throw new ServiceError('invalid-value', 'this is not the code that was sent to the destination')
     }
-    await checkAddressFree(tx, subscription.id, waiting)
+    await checkAddressFree(tx, { subscriptionId: subscription.id, address: waiting, nowMs: on.nowMs })
     const before = await tx.get('destinations', subscription.id)
     const destination: Destination = {
       ...waiting,
@@ -243,18 +245,26 @@ async function checkChallengeRate(tx: AccessTransaction, id: string, nowMs: numb
 /** Destinations of one address that are looked at together. */
 const NEAR_PAGE = 100
 
+type AddressClaim = {
+  readonly subscriptionId: string
+  readonly address: { readonly ip: string; readonly port: number }
+  readonly nowMs: number
+}
+
 /** Refuses an address and port of another subscription, and more than DESTINATIONS_PER_IP_MAX subscriptions per IP address. */
 export async function checkAddressFree(
   tx: AccessTransaction,
-  subscriptionId: string,
-  address: { readonly ip: string; readonly port: number },
+  { subscriptionId, address, nowMs }: AddressClaim,
 ): Promise<void> {
   const { port } = address
   const ip = canonicalIp(address.ip)
   // An IPv6 address of an earlier version is stored as it was typed, so all of them are compared.
   const having = ip.includes(':') ? {} : { ip: [ip] }
+  // Lists show a pending destination only while its challenge is open, so another one keeps no address.
   const isOther = (each: Destination) =>
-    canonicalIp(each.ip) === ip && subscriptionIdOf(each) !== subscriptionId && !(each.id.includes('/') && each.paused)
+    canonicalIp(each.ip) === ip &&
+    subscriptionIdOf(each) !== subscriptionId &&
+    (!each.id.includes('/') || isOpenChallenge(each, nowMs))
   let near = 0
   let after: string | undefined
   do {

@@ -4,7 +4,9 @@ import { openSqliteStore } from '../../../test/support/store-engines.ts'
 import { ADMIN_ROLES, type AdminRole } from '../../contract/admin-routes.ts'
 import { createSeededRandom } from '../../core/random.ts'
 import type { Provisioning } from './context.ts'
-import { addNode, changeNode } from './nodes.ts'
+import { addCustomer } from './customers.ts'
+import { addNode, assignNode, changeNode } from './nodes.ts'
+import { cancelSubscription, createSubscription } from './subscriptions.ts'
 
 const ACTOR = { uid: 1000, user: 'op', sudoUser: null, tty: null }
 const NODE = { name: 'fra-1', rpc: 'https://fra-1.example.net', ws: '', grpc: '', credential: null }
@@ -35,4 +37,20 @@ test('only who may administer chooses a reference of a node, or where its conten
   // Without the credential its addresses contain no secret.
   const cleared = { node: withSecret.id, changes: { credential: null, rpc: 'https://fra-2.example.net' } }
   assert.equal((await changeNode(by('support'), cleared)).credential, null)
+})
+
+test('a node is not assigned to a cancelled subscription', async () => {
+  await using opened = await openSqliteStore()
+  const on: Provisioning = { store: opened.store, random: createSeededRandom(1), actor: ACTOR, nowMs: 1 }
+  await addCustomer(on, { name: 'acme', contact: '' })
+  const input = { customer: 'acme', plan: 'build', overrides: {}, validUntil: null } as const
+  for (const name of ['old', 'new']) await createSubscription(on, { ...input, name, products: ['dedicated-node'] })
+  const { id } = await addNode(on, NODE)
+  await cancelSubscription(on, { subscription: 'old' })
+  await assert.rejects(assignNode(on, { node: id, subscription: 'old' }), {
+    code: 'wrong-state',
+    message: 'subscription "old" is cancelled',
+  })
+  assert.equal((await on.store.get('nodes', id))?.subscriptionId, null)
+  assert.equal((await assignNode(on, { node: id, subscription: 'new' })).subscription?.name, 'new')
 })

@@ -62,6 +62,8 @@ export async function assignNode(
   return runChange(on, async (tx) => {
     const node = await findNode(on, tx, input.node)
     const subscription = input.subscription === null ? null : await lookUp(tx, 'subscriptions', input.subscription)
+    if (subscription?.state === 'cancelled')
+      throw new ServiceError('wrong-state', `subscription "${subscription.name}" is cancelled`)
     if (subscription !== null && !subscription.products.includes('dedicated-node')) {
       throw new ServiceError('wrong-state', `subscription "${subscription.name}" does not include dedicated-node`, {
         fix: `Add it with: sluice sub add-product ${subscription.name} dedicated-node`,

@@ -62,7 +62,7 @@ export async function createSubscription(on: Provisioning, input: SubscriptionIn
       createdAt: on.nowMs,
       validUntil: input.validUntil,
     }
-    if (address !== undefined) await checkAddressFree(tx, subscription.id, address)
+    if (address !== undefined) await checkAddressFree(tx, { subscriptionId: subscription.id, address, nowMs: on.nowMs })
     await tx.put('subscriptions', subscription)
     const needsToken = input.products.some((product) => TOKEN_PRODUCTS.includes(product))
     const token = needsToken ? await putNewToken(on, tx, subscription.id) : undefined

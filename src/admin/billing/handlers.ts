@@ -5,6 +5,7 @@ import type { AdminBodies } from '../../contract/schemas/admin.ts'
 import { isoTime, toWireJson } from '../../contract/wire-json.ts'
 import { ServiceError } from '../../core/error.ts'
 import type { AdminCall, AdminHandlers } from '../api/handler.ts'
+import { readBack } from '../api/read-back.ts'
 import { parseBillingId } from './billing-id.ts'
 import { previewInvoice } from './invoice.ts'
 import { BILLING_SINKS, type PlanPrices } from './options.ts'
@@ -130,8 +131,8 @@ export function billingHandlers(deps: BillingHandlerDeps): BillingHandlers {
       const body = { customer: name, customer_id: id, billing_id: billingId }
       if (call.isDryRun) return { body }
       await store.billing.setBillingId(call, id, billingId)
-      const { revision } = await lookUp(store, 'customers', id)
-      return { body, revision }
+      const stored = await readBack(() => store.get('customers', id))
+      return { body, ...(stored && { revision: stored.revision }) }
     },
   }
 }

@@ -115,16 +115,19 @@ export function createEventPlanner(
     return true
   }
 
-  /** Looks at everything again, slowly: usage that was added in the moment in which its hour was planned has no mark. */
+  /**
+   * Looks at everything again, slowly: usage that was added in the moment in which its hour was planned has no mark. The newest hours first: they are
+   * found also by a process that is restarted often, and while the billing system still accepts them.
+   */
   async function planAgain(state: BillingState, fromHour: number): Promise<void> {
-    recheck ??= { hour: fromHour, after: '' }
-    const hour = await billing.nextHour(recheck.hour, state.plannedHour)
+    recheck ??= { hour: state.plannedHour, after: '' }
+    const hour = await billing.lastHour(fromHour, recheck.hour)
     if (hour === undefined) {
       recheck = undefined
       return
     }
     if (hour !== recheck.hour) recheck = { hour, after: '' }
-    if (await planPage(state, recheck)) recheck = { hour: hour + HOUR_MS, after: '' }
+    if (await planPage(state, recheck)) recheck = { hour: hour - HOUR_MS, after: '' }
   }
 
   return {

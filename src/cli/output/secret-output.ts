@@ -31,21 +31,37 @@ export function secretLocation(context: CliContext, flags: SecretFlags): SecretL
         stdout.write(text)
         return
       }
-      try {
-        // Written synchronously, so that a failure is reported and the secret does not count as shown.
-        writeSync(fd, text)
-      } catch (cause) {
-        throw new ServiceError(
-          'needs-terminal',
-          `the secret was created but could not be shown: ${(cause as Error).message}`,
-          {
-            fix: 'It is lost. Create a new one with: sluice token rotate (or: sluice indexer rotate)',
-            cause,
-          },
-        )
-      }
+      reportLoss(() => writeWhole(fd, text))
     },
     [Symbol.dispose]() {},
+  }
+}
+
+/** Runs what shows a secret. The change that made the secret is committed, so a failure is none of the change: only the secret is lost. */
+function reportLoss(show: () => void): void {
+  try {
+    show()
+  } catch (cause) {
+    throw new ServiceError(
+      'needs-terminal',
+      `the secret was created but could not be shown: ${(cause as Error).message}`,
+      {
+        fix: 'It is lost. Create a new one with: sluice token rotate (or: sluice indexer rotate, sluice admin rotate)',
+        cause,
+      },
+    )
+  }
+}
+
+type WritePart = (fd: number, bytes: Buffer, offset: number) => number
+
+/** Writes all of the text, synchronously, so that a failure is reported and the secret does not count as shown. */
+export function writeWhole(fd: number, text: string, writePart: WritePart = writeSync): void {
+  const bytes = Buffer.from(text)
+  for (let offset = 0; offset < bytes.length; ) {
+    const written = writePart(fd, bytes, offset)
+    if (written === 0) throw new Error('the output takes no more bytes')
+    offset += written
   }
 }
 
@@ -75,8 +91,10 @@ function newSecretFile(context: CliContext, path: string): SecretLocation {
   let revealed = false
   return {
     reveal(text) {
-      writeSync(fd, text)
-      fsyncSync(fd)
+      reportLoss(() => {
+        writeWhole(fd, text)
+        fsyncSync(fd)
+      })
       revealed = true
       write(context, `written to ${path} (mode 0600); it cannot be shown again`)
     },

@@ -102,6 +102,7 @@ export type PlanRecord = {
     readonly currency: string
     readonly per_month: string
     readonly per_million_units: string
+    readonly per_gigabyte: string
   } | null
 }
 export type PlanDetails = PlanRecord & { readonly costs: readonly MethodCost[] }

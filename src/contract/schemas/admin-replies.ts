@@ -220,7 +220,12 @@ const plan = z.looseObject({
   name: z.string(),
   limits,
   price: z
-    .looseObject({ currency: z.string(), per_month: z.string(), per_million_units: z.string() })
+    .looseObject({
+      currency: z.string(),
+      per_month: z.string(),
+      per_million_units: z.string(),
+      per_gigabyte: z.string().describe('Of 10^9 bytes sent to the customer.'),
+    })
     .nullable()
     .describe('From billing.prices; null where the plan has no price.'),
 })

@@ -110,7 +110,7 @@ export function createAccountEndpoints(deps: AccountEndpointsDeps): AccountEndpo
         product: 'shreds-raw',
         pages: USAGE_PAGES,
         takesBody: false,
-        respond: (caller, { requestId }) => respondWithShreds({ access, reports }, caller, requestId),
+        respond: (caller, { requestId }) => respondWithShreds({ access, reports, clock }, caller, requestId),
       },
     ],
     [

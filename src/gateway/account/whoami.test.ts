@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { CHALLENGE_MS } from '../../access/provisioning/destinations.ts'
 import { whoamiRecord } from '../../contract/schemas/customer.ts'
 import { whoami } from './whoami.ts'
 
@@ -25,19 +26,21 @@ test('the month resets at a whole second, although quota and wall clock are read
 
 test('shows the destination of shreds, and whether it is verified', () => {
   const products = ['bundle', 'shreds-raw']
-  const current = { ip: '192.0.2.7', port: 20001, proof: 'unproven', paused: false }
-  const next = { ip: '2001:db8::1', port: 20002, proof: 'unproven', paused: false }
-  const shredsOf = (destinations: World['destinations']) =>
-    whoamiRecord.shape.shreds.parse(show({ products, destinations }).shreds)
+  const current = { ip: '192.0.2.7', port: 20001, proof: 'unproven', paused: false, setAt: 0 }
+  const next = { ip: '2001:db8::1', port: 20002, proof: 'unproven', paused: false, setAt: 0 }
+  const shredsOf = (destinations: World['destinations'], nowMs = 0) =>
+    whoamiRecord.shape.shreds.parse(show({ products, destinations, nowMs }).shreds)
   assert.deepEqual(shredsOf({}), { destination: null, pending: null })
   assert.deepEqual(shredsOf({ sub_1: current }), {
     destination: { address: '192.0.2.7:20001', verified: false, paused: false },
     pending: null,
   })
-  assert.deepEqual(shredsOf({ sub_1: { ...current, proof: 'proven' }, 'sub_1/pending': next }), {
+  const waiting = { sub_1: { ...current, proof: 'proven' }, 'sub_1/pending': next }
+  assert.deepEqual(shredsOf(waiting, CHALLENGE_MS - 1), {
     destination: { address: '192.0.2.7:20001', verified: true, paused: false },
     pending: { address: '[2001:db8::1]:20002', verified: false, paused: false },
   })
+  assert.equal(shredsOf(waiting, CHALLENGE_MS)?.pending, null, 'its challenge has expired')
   const closed = { sub_1: { ...current, proof: 'vouched' }, 'sub_1/pending': { ...next, paused: true } }
   assert.equal(shredsOf(closed)?.pending, null)
   assert.equal(show({}).shreds, undefined)

@@ -1,6 +1,6 @@
 import type { Access } from '../../access/call-access.ts'
 import type { Caller } from '../../access/callers.ts'
-import { pendingId } from '../../access/provisioning/destinations.ts'
+import { isOpenChallenge, pendingId } from '../../access/provisioning/destinations.ts'
 import type { Destination } from '../../access/store/model.ts'
 import { printAddressPort } from '../../platform/net/ip-range.ts'
 
@@ -14,7 +14,7 @@ export function whoami(access: Pick<Access, 'quota' | 'permits' | 'snapshot'>, c
     plan: subscription.plan,
     products: subscription.products,
     ...(subscription.products.includes('dedicated-node') ? { dedicated_nodes: nodesOf(access, subscription.id) } : {}),
-    ...(subscription.products.includes('shreds-raw') ? { shreds: shredsOf(access, subscription.id) } : {}),
+    ...(subscription.products.includes('shreds-raw') ? { shreds: shredsOf(access, subscription.id, nowMs) } : {}),
     valid_until: subscription.validUntil === null ? null : new Date(subscription.validUntil).toISOString(),
     limits: { ...others, methods: Object.entries(methods).map(([method, limit]) => ({ method, ...limit })) },
     budget: {
@@ -37,14 +37,13 @@ function roundToSecond(unixMs: number): number {
 }
 
 /** Where the shreds of a subscription are sent. */
-export function shredsOf(access: Pick<Access, 'snapshot'>, subscriptionId: string): object {
+export function shredsOf(access: Pick<Access, 'snapshot'>, subscriptionId: string, nowMs: number): object {
   const snapshot = access.snapshot()
   const current = snapshot.destination(subscriptionId)
   const pending = snapshot.destination(pendingId(subscriptionId))
   return {
     destination: current === undefined ? null : destinationOf(current),
-    // A challenge that is no longer open is kept as a paused one.
-    pending: pending === undefined || pending.paused ? null : destinationOf(pending),
+    pending: isOpenChallenge(pending, nowMs) ? destinationOf(pending) : null,
   }
 }
 

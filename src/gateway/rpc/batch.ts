@@ -1,5 +1,6 @@
 import type { Access } from '../../access/call-access.ts'
 import type { Caller } from '../../access/callers.ts'
+import type { Charged } from '../../access/quota/charge.ts'
 import type { HeldBytes, HeldBytesLimit } from '../../platform/http/held-bytes.ts'
 import { type HttpResponse, PIECE_BYTES, type Responder } from '../../platform/http/server/post.ts'
 import { type RpcCall, writeCall } from '../../solana/json/json-rpc.ts'
@@ -47,7 +48,7 @@ export function createForwardBatch({
         refuse(refuseHeldBytes(limit, heldBytes.limits[limit]), request, { quota: access.quota(caller) }),
       )
     }
-    const { parts, calls, cost, lastLimit } = admit(request, caller, items)
+    const { parts, calls, charges, cost, lastLimit } = admit(request, caller, items)
     if (calls.length === 0) return responder.respond(ownResponse(caller, parts, cost, lastLimit))
     const outgoing = {
       body: Buffer.from(`[${calls.map((call, at) => writeCall(call, sentIdOf(call, at))).join(',')}]`),
@@ -58,7 +59,9 @@ export function createForwardBatch({
     forward(outgoing, (upstream) => {
       try {
         const isRefunded = upstream.kind !== 'responded' && !upstream.isSent
-        if (isRefunded) for (const { method } of calls) access.refund(caller, { interface: 'rpc', method })
+        if (isRefunded)
+          for (const [at, { method }] of calls.entries())
+            access.refund(caller, { interface: 'rpc', method }, charges[at])
         responder.respond(forwardedResponse(request, caller, parts, isRefunded ? 0 : cost, upstream))
       } catch (error) {
         responder.fail(error)
@@ -66,10 +69,11 @@ export function createForwardBatch({
     })
   }
 
-  /** The calls to forward, and the parts of the response in order; a notification has no part. */
+  /** The calls to forward with the charge of each, and the parts of the response in order; a notification has no part. */
   function admit(request: RpcRequest, caller: Caller, items: readonly RpcItem[]) {
     const parts: BatchPart[] = []
     const calls: RpcCall[] = []
+    const charges: Charged[] = []
     let cost = 0
     let lastLimit: Refusal | undefined
     for (const item of items) {
@@ -84,12 +88,13 @@ export function createForwardBatch({
         cost += admission.cost
         if (call.id !== undefined) parts.push({ sentId: String(calls.length), id: call.id })
         calls.push(call)
+        charges.push(admission)
       } else {
         lastLimit = countRefusal(admission, call.method)
         if (call.id !== undefined) parts.push({ text: errorResponse(lastLimit, request, call.id) })
       }
     }
-    return { parts, calls, cost, lastLimit }
+    return { parts, calls, charges, cost, lastLimit }
   }
 
   /** The response where nothing was forwarded; the status is that of the last refusal. */

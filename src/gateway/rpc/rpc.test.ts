@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { Call } from '../../access/admission.ts'
 import type { Access } from '../../access/call-access.ts'
 import type { Caller } from '../../access/callers.ts'
 import { BUILT_IN_PLANS } from '../../access/plan.ts'
+import type { Charged } from '../../access/quota/charge.ts'
 import { createManualClock } from '../../core/clock.ts'
 import { createHeldBytes } from '../../platform/http/held-bytes.ts'
 import type { HttpResponse } from '../../platform/http/server/post.ts'
@@ -22,11 +24,16 @@ const CALL = (id: number) => `{"jsonrpc":"2.0","id":${id},"method":"getMultipleA
 /** Responses to bodies where every forwarded request ends in this failure. */
 function open(failure: UpstreamFailure) {
   const clock = createManualClock()
-  let charges = 0
+  const charges = new Set<object>()
   const sent: string[] = []
   const access = {
-    admit: () => ({ ok: true, cost: 5, ...QUOTA, charged: ++charges }),
-    refund: () => void charges--,
+    admit() {
+      const charged = { ok: true, cost: 5, ...QUOTA }
+      charges.add(charged)
+      return charged
+    },
+    // Each charge is refunded as itself: the terms may have changed since the caller was authenticated.
+    refund: (_caller: Caller, _call: Call, charged: Charged) => void charges.delete(charged),
     quota: () => QUOTA,
   } as unknown as Access
   const rpc = createRpc({
@@ -41,7 +48,7 @@ function open(failure: UpstreamFailure) {
     heldBytes: createHeldBytes({ bytesMax: 1e9, ownerBytesMax: 1e9, waitMs: 1000 }, clock),
   })
   return {
-    charges: () => charges,
+    charges: () => charges.size,
     sent,
     respond(body: string): HttpResponse {
       let response: HttpResponse | undefined

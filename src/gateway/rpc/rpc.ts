@@ -143,7 +143,7 @@ export function createRpc({ access, forward, clock, meter, tarpit, heldBytes }: 
         if (upstream.kind === 'responded') {
           return responder.respond(responseFor(request, { id, sentId: sent.id }, upstream, admission))
         }
-        if (!upstream.isSent) access.refund(caller, charged)
+        if (!upstream.isSent) access.refund(caller, charged, admission)
         const cost = upstream.isSent ? admission.cost : 0
         responder.respond(refuse(refuseFailure(upstream), request, { id, quota: access.quota(caller), cost }))
       } catch (error) {

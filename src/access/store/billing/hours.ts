@@ -8,20 +8,21 @@ import type { BillingStore } from './store.ts'
 const ADD_MARK = 'ON CONFLICT (sink, hour) DO UPDATE SET marks = billing_hours.marks + 1'
 /** A statement marks the hours of one subscription in so much time: the embedded engine runs on the event loop. */
 const MARKED_AT_ONCE_MS = 30 * 86_400_000
+/** The age up to which Stripe accepts usage; the other billing systems have no limit. */
+const MARKED_AGAIN_MS = 35 * 86_400_000
 
 /** The hours with usage, and the marks of those whose events are not made yet, or not all. */
 export function createBillingHours({
   database,
   rows,
-}: BillingDeps): Pick<BillingStore, 'nextHour' | 'page' | 'openHour' | 'markedHour' | 'unmarkHour'> {
+}: BillingDeps): Pick<BillingStore, 'nextHour' | 'lastHour' | 'page' | 'openHour' | 'markedHour' | 'unmarkHour'> {
+  async function hourIn(select: 'MIN(hour)' | 'MAX(hour)', range: readonly [from: number, to: number]) {
+    const found = await database.rows(`SELECT ${select} FROM usage_hours WHERE hour >= ? AND hour <= ?`, range)
+    return (found[0]?.[0] as number | null) ?? undefined
+  }
   return {
-    async nextHour(fromHour, toHour) {
-      const found = await database.rows('SELECT MIN(hour) FROM usage_hours WHERE hour >= ? AND hour <= ?', [
-        fromHour,
-        toHour,
-      ])
-      return (found[0]?.[0] as number | null) ?? undefined
-    },
+    nextHour: (fromHour, toHour) => hourIn('MIN(hour)', [fromHour, toHour]),
+    lastHour: (fromHour, toHour) => hourIn('MAX(hour)', [fromHour, toHour]),
     async page(hour, after, subscriptionsMax) {
       const found = await database.rows(
         'SELECT DISTINCT subscription_id FROM usage_hours WHERE hour = ? AND subscription_id > ? ORDER BY subscription_id LIMIT ?',
@@ -69,6 +70,19 @@ export async function markHoursOf(tx: SqlWriter, customerId: string): Promise<vo
       if (slices.isSpent()) await slices.yield()
     }
   }
+}
+
+/**
+ * Marks the last hours that have their events in a restored store: a backup has no marks, and some of these hours may have had one. Older ones are left
+ * to the slow comparison of all hours.
+ */
+export async function markRestoredHours(tx: SqlWriter): Promise<void> {
+  await tx.run(
+    `INSERT INTO billing_hours (sink, hour, marks)
+    SELECT DISTINCT s.sink, u.hour, 1 FROM billing_state s, usage_hours u
+    WHERE u.hour <= s.planned_hour AND u.hour > s.planned_hour - CAST(? AS BIGINT)`,
+    [MARKED_AGAIN_MS],
+  )
 }
 
 /** Marks hours that have their events already and get more usage: what the events do not contain is sent as a further part. */

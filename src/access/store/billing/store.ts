@@ -57,6 +57,8 @@ export interface BillingStore {
 
   /** The first hour from `fromHour` to `toHour` that has usage. */
   nextHour(fromHour: number, toHour: number): Promise<number | undefined>
+  /** The last of them. */
+  lastHour(fromHour: number, toHour: number): Promise<number | undefined>
   page(hour: number, after: string, subscriptionsMax: number): Promise<LedgerPage>
   /** Compares the page with what was promised, writes the events that `decide` returns, and returns their number. */
   plan(

@@ -99,7 +99,7 @@ export const BILLING_CUSTOMER_TABLE: Table<BillingCustomer> = {
   key: 'customerId',
 }
 
-/** The tables whose rows a backup contains, each as lines of its name. */
+/** The tables whose rows a backup contains, each as lines of its name. The marks of `billing_hours` are made again by a restore. */
 export const BILLING_TABLES = [BILLING_EVENT_TABLE, BILLING_STATE_TABLE, BILLING_CUSTOMER_TABLE] as const
 
 export type BillingRow =

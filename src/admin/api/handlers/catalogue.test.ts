@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BUILT_IN_PLANS, createPlanTable } from '../../../access/plan.ts'
 import type { ProductKey } from '../../../contract/products.ts'
+import { ADMIN_REPLIES } from '../../../contract/schemas/admin-replies.ts'
 import type { AdminCall } from '../handler.ts'
 import { catalogueHandlers } from './catalogue.ts'
 
@@ -10,7 +11,7 @@ const handlersOf = (offered: readonly ProductKey[]) =>
   catalogueHandlers({
     offered: new Set(offered),
     plans: () => createPlanTable(BUILT_IN_PLANS),
-    prices: { build: { currency: 'EUR', decimals: 2, perMonth: '49', perMillionUnits: '0.25', perGigabyte: '0' } },
+    prices: { build: { currency: 'EUR', decimals: 2, perMonth: '49', perMillionUnits: '0.25', perGigabyte: '0.05' } },
   })
 
 test('a product is offered, in preview or coming soon', async () => {
@@ -27,10 +28,11 @@ test('a product is offered, in preview or coming soon', async () => {
 })
 
 test('a plan has its price, or null', async () => {
-  const price = { currency: 'EUR', per_month: '49', per_million_units: '0.25' }
+  const price = { currency: 'EUR', per_month: '49', per_million_units: '0.25', per_gigabyte: '0.05' }
   const { items } = (await handlersOf([]).planList(call())).body as { items: { name: string; price: unknown }[] }
   assert.deepEqual(items.find(({ name }) => name === 'build')?.price, price)
   assert.equal(items.find(({ name }) => name === 'starter')?.price, null)
-  const shown = (await handlersOf([]).planShow(call({ plan: 'build' }))).body
-  assert.partialDeepStrictEqual(shown, { name: 'build', price })
+  const shown = (await handlersOf([]).planShow(call({ plan: 'build' }))).body as object
+  assert.partialDeepStrictEqual(ADMIN_REPLIES.planShow.parse(shown), { name: 'build', price })
+  assert.throws(() => ADMIN_REPLIES.planShow.parse({ ...shown, price: { ...price, per_gigabyte: undefined } }))
 })

@@ -16,8 +16,8 @@ export function catalogueHandlers({
   const priceOf = (plan: string): object | null => {
     const price = Object.hasOwn(prices, plan) ? prices[plan] : undefined
     if (price === undefined) return null
-    const { currency, perMonth, perMillionUnits } = price
-    return { currency, perMonth, perMillionUnits }
+    const { currency, perMonth, perMillionUnits, perGigabyte } = price
+    return { currency, perMonth, perMillionUnits, perGigabyte }
   }
 
   return {

@@ -14,6 +14,7 @@ import { toWireJson } from '../../../contract/wire-json.ts'
 import { ServiceError } from '../../../core/error.ts'
 import { mapInSlices } from '../../../platform/process/time-slices.ts'
 import type { AdminCall, AdminHandlers, AdminReply } from '../handler.ts'
+import { readBack } from '../read-back.ts'
 import { type HandlerDeps, provisioningOf } from './deps.ts'
 import { cursorOf, isTrue, pageOf, paramOf, textOf } from './query.ts'
 
@@ -40,9 +41,9 @@ export function customerHandlers(deps: HandlerDeps): CustomerHandlers {
 
   /** The record as it is after the change; after a dry run, as it would be. */
   async function changed(call: AdminCall, customer: Customer, more: object = {}, status = 200): Promise<AdminReply> {
-    const record = call.isDryRun ? customer : ((await store.get('customers', customer.id)) ?? customer)
-    const wire = toWireJson(record) as object
-    return { status, body: { ...wire, ...more }, ...(call.isDryRun ? {} : { revision: record.revision }) }
+    const stored = call.isDryRun ? undefined : await readBack(() => store.get('customers', customer.id))
+    const wire = toWireJson(stored ?? customer) as object
+    return { status, body: { ...wire, ...more }, ...(stored && { revision: stored.revision }) }
   }
 
   const setState = (state: 'active' | 'suspended') => async (call: AdminCall) =>

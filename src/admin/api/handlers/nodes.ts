@@ -11,6 +11,7 @@ import type { AdminBodies } from '../../../contract/schemas/admin.ts'
 import { toWireJson } from '../../../contract/wire-json.ts'
 import { ServiceError } from '../../../core/error.ts'
 import type { AdminCall, AdminHandlers, AdminReply } from '../handler.ts'
+import { readBack } from '../read-back.ts'
 import { type HandlerDeps, provisioningOf } from './deps.ts'
 import { isTrue, paramOf } from './query.ts'
 
@@ -31,9 +32,9 @@ export function nodeHandlers(deps: HandlerDeps): NodeHandlers {
   const { store } = deps
 
   async function changed(call: AdminCall, node: DedicatedNode, more: object = {}): Promise<AdminReply> {
-    const record = call.isDryRun ? node : ((await store.get('nodes', node.id)) ?? node)
-    const body = { ...(toWireJson(record) as object), ...more }
-    return { body, ...(call.isDryRun ? {} : { revision: record.revision }) }
+    const stored = call.isDryRun ? undefined : await readBack(() => store.get('nodes', node.id))
+    const body = { ...(toWireJson(stored ?? node) as object), ...more }
+    return { body, ...(stored && { revision: stored.revision }) }
   }
   const withWarnings = (warnings: readonly string[]) => (warnings.length === 0 ? {} : { warnings })
 

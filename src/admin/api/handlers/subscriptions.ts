@@ -14,7 +14,7 @@ import {
   resumeSubscription,
   suspendSubscription,
 } from '../../../access/provisioning/subscriptions.ts'
-import type { Subscription } from '../../../access/store/model.ts'
+import type { Customer, Subscription } from '../../../access/store/model.ts'
 import type { PageRequest } from '../../../access/store/page.ts'
 import { parseUntil } from '../../../contract/dates.ts'
 import type { Limits } from '../../../contract/limits.ts'
@@ -25,6 +25,7 @@ import { parseDuration } from '../../../core/bytes.ts'
 import { ServiceError } from '../../../core/error.ts'
 import { mapInSlices } from '../../../platform/process/time-slices.ts'
 import type { AdminCall, AdminHandlers, AdminReply } from '../handler.ts'
+import { readBack } from '../read-back.ts'
 import { type HandlerDeps, provisioningOf } from './deps.ts'
 import { checkOverrides, clearedOf, overridesOf } from './limits.ts'
 import { cursorOf, pageOf, paramOf, textOf } from './query.ts'
@@ -45,11 +46,10 @@ type SubscriptionHandlers = Pick<
 >
 
 export function subscriptionHandlers(deps: HandlerDeps): SubscriptionHandlers {
-  const { store } = deps
+  const { store, snapshot } = deps
   const limitsOf = ({ plan, overrides }: Subscription) => deps.plans().limitsOf(plan, overrides)
 
-  async function wireOf(subscription: Subscription, nowMs: number): Promise<object> {
-    const customer = await store.get('customers', subscription.customerId)
+  function wireOf(subscription: Subscription, customer: Customer | undefined, nowMs: number): object {
     const wire = toWireJson({
       ...subscription,
       customer: customer?.name ?? null,
@@ -60,10 +60,17 @@ export function subscriptionHandlers(deps: HandlerDeps): SubscriptionHandlers {
     return { ...wire, state, ...(state === subscription.state ? {} : { stored_state: subscription.state }) }
   }
 
-  async function changed(call: AdminCall, subscription: Subscription, notes: string[] = []): Promise<AdminReply> {
-    const record = call.isDryRun ? subscription : ((await store.get('subscriptions', subscription.id)) ?? subscription)
-    const body = { ...(await wireOf(record, call.nowMs)), ...(notes.length === 0 ? {} : { notes }) }
-    return { body, ...(call.isDryRun ? {} : { revision: record.revision }) }
+  async function changed(
+    call: AdminCall,
+    subscription: Subscription,
+    { notes = [], owner }: { readonly notes?: readonly string[]; readonly owner?: Customer } = {},
+  ): Promise<AdminReply> {
+    const { id, customerId } = subscription
+    const stored = call.isDryRun ? undefined : await readBack(() => store.get('subscriptions', id))
+    const customer =
+      owner ?? (await readBack(() => store.get('customers', customerId))) ?? snapshot().customer(customerId)
+    const wire = wireOf(stored ?? subscription, customer, call.nowMs)
+    return { body: { ...wire, ...(notes.length === 0 ? {} : { notes }) }, ...(stored && { revision: stored.revision }) }
   }
 
   type Change = (on: ReturnType<typeof provisioningOf>, input: { subscription: string }) => Promise<Subscription>
@@ -126,7 +133,7 @@ export function subscriptionHandlers(deps: HandlerDeps): SubscriptionHandlers {
         validUntil: body.valid_until === undefined ? null : parseUntil(body.valid_until, call.nowMs),
         destination: destination && { address: destination.address, vouched: destination.vouched === true },
       })
-      const reply = await changed(call, created.subscription, notes)
+      const reply = await changed(call, created.subscription, { notes, owner: created.customer })
       const { token, credential } = created
       // A dry run has made no secret that works.
       const secrets = call.isDryRun
@@ -163,7 +170,8 @@ export function subscriptionHandlers(deps: HandlerDeps): SubscriptionHandlers {
         notes: await store.find('notes', { subjectId: id }),
         refunds: await store.find('refunds', { subscriptionId: id }),
       }) as object
-      return { body: { ...(await wireOf(subscription, call.nowMs)), ...more }, revision: subscription.revision }
+      const customer = await store.get('customers', subscription.customerId)
+      return { body: { ...wireOf(subscription, customer, call.nowMs), ...more }, revision: subscription.revision }
     },
 
     async subLimit(call) {
@@ -182,7 +190,7 @@ export function subscriptionHandlers(deps: HandlerDeps): SubscriptionHandlers {
         })
       const notes = checkOverrides(deps.plans(), plan ?? present.plan, { present: present.overrides, changes })
       const input = { subscription: present.id, overrides: changes, plan }
-      return changed(call, await limitSubscription(provisioningOf(deps, call), input), notes)
+      return changed(call, await limitSubscription(provisioningOf(deps, call), input), { notes })
     },
 
     async subRenew(call) {

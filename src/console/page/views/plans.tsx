@@ -59,12 +59,14 @@ function Products() {
   )
 }
 
+type PriceField = Exclude<keyof NonNullable<PlanRecord['price']>, 'currency'>
+
 /** Plans as columns: what they cost, who has them, what they limit. */
 function Comparison({ plans }: { plans: readonly PlanRecord[] }) {
   const { value: overview } = useLoad<OverviewRecord>('overview').value
   const counts = overview?.subscriptions_by_plan
   const hasPrices = plans.some(({ price }) => price != null)
-  const priceRow = (name: string, label: string, of: 'per_month' | 'per_million_units'): ComparedLimit => ({
+  const priceRow = (name: string, label: string, of: PriceField): ComparedLimit => ({
     name,
     label,
     values: plans.map(({ price }) => (price == null ? '–' : `${price[of]} ${price.currency}`)),
@@ -79,6 +81,7 @@ function Comparison({ plans }: { plans: readonly PlanRecord[] }) {
       ? [
           priceRow('month', 'Price of a month', 'per_month'),
           priceRow('units', 'Price of a million units', 'per_million_units'),
+          priceRow('gigabyte', 'Price of a gigabyte sent', 'per_gigabyte'),
         ]
       : []),
     ...compareLimits(plans),
