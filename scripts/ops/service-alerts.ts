@@ -28,7 +28,9 @@ export const SERVICES_ALERTS: readonly Alert[] = [
     severity: 'page',
     summary: 'Sluice at {{ $labels.instance }} could not write accepted transactions to its journal.',
     does: [
-      'The disk of the state folder is full or failing. The transactions are sent, but not tracked after a restart.',
+      'The disk of the state folder is full or failing. Until a line can be written again, new transactions are refused with -32503 (`not-recorded`) and not sent.',
+      'Those that were in flight at the first failed write were sent, and got the same error with `data.sent = true`; their receipts are lost at a restart.',
+      'Free some space (`df` of the state folder) or repair the disk: the sender tries again with each transaction and needs no restart.',
     ],
     fires: { 'sluice_sender_journal_failures_total{instance="a"}': grows(1) },
     quiet: { 'sluice_sender_journal_failures_total{instance="a"}': flat(1) },

@@ -27,13 +27,14 @@ export type Session = Settings &
     limitsOf(subscription: Subscription): Limits
   }
 
-/** Opens the store for a command. Only `create` makes a store or a state folder where there is none; `read` is for commands that change nothing. */
+/** Opens the store for a command. Only `create` makes a store or a state folder where there is none, or migrates an older store; `read` is for commands that change nothing. */
 export async function openSession(
   context: CliContext,
   flags: CommonFlags,
   mode: 'read' | 'write' | 'create' = 'write',
+  found?: Settings,
 ): Promise<Session> {
-  const settings = await findSettings(context, flags)
+  const settings = found ?? (await findSettings(context, flags))
   const { stateDir, plans } = settings
   if (mode !== 'create') refuseMissing(context, settings, mode)
   const env = context.process.env

@@ -165,6 +165,12 @@ export const OPERATOR_ERRORS = {
     fix: 'Run the newer version; downgrades are not supported.',
     retryable: false,
   },
+  'store-older': {
+    exit: 78,
+    sentence: 'The access store was written by an older version of Sluice, and commands do not migrate it.',
+    fix: 'Start this version, which migrates the store; until then use the commands of the version that runs.',
+    retryable: false,
+  },
   'disk-full': {
     exit: 75,
     sentence: 'The disk of the state folder is full; the change was not made.',

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { listenerOption } from '../contract/listener-option.ts'
 import { integer, section } from '../contract/option-fields.ts'
 import { publicUrlOption } from '../contract/public-url-option.ts'
+import { networkOption } from '../platform/config/network-option.ts'
 
 /** More threads than any machine has use for. */
 const WORKERS_MAX = 256
@@ -72,7 +73,7 @@ export const gatewayOptions = z.strictObject({
     .default(true)
     .describe('Serves the page /account on the RPC port, where customers see their usage, limits and connections.'),
   trustedProxies: z
-    .array(z.string().min(1))
+    .array(networkOption)
     .max(64)
     .default([])
     .describe(

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { listenerOption, originsOption } from '../contract/listener-option.ts'
 import { integer, section } from '../contract/option-fields.ts'
 import { publicUrlOption } from '../contract/public-url-option.ts'
+import { networkOption } from '../platform/config/network-option.ts'
 import { isSecretRef, SECRET_REF_RULE } from '../platform/config/secret-ref.ts'
 import { parseRemoteAddress } from '../platform/net/pinned-address.ts'
 
@@ -60,7 +61,7 @@ export const indexerOptions = z
     ...listenerOption('127.0.0.1:8123'),
     ...publicUrlOption('http'),
     trustedProxies: z
-      .array(z.string())
+      .array(networkOption)
       .max(64)
       .default([])
       .describe(
@@ -173,6 +174,11 @@ export const indexerOptions = z
     ({ engine, ingest }) => engine === 'clickhouse' || ingest.enabled,
     'ingest.enabled = false needs engine = "clickhouse": no other process can write into the embedded database',
   )
+  .refine(({ store }) => store.residentBytesMax > store.memoryBytes, {
+    path: ['store', 'residentBytesMax'],
+    message:
+      'must be above indexer.store.memoryBytes, better by half: the process of a query within its memory would be ended',
+  })
 
 export type IndexerOptions = z.output<typeof indexerOptions>
 export type IndexerOptionsInput = z.input<typeof indexerOptions>

@@ -11,6 +11,8 @@ export type BackupHeader = {
   readonly made_at: string
   /** The version of Sluice that made it. */
   readonly version: string
+  /** Only in the backup of a state folder that has no access store, such as that of the standalone sender. */
+  readonly store?: false
 }
 
 export type BackupSummary = {

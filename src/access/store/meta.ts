@@ -54,6 +54,14 @@ function damagedMeta({ name, restoreAdvice }: StoreName): ServiceError {
   })
 }
 
+export function olderStore(store: StoreName, found: number, known: number): ServiceError {
+  return new ServiceError(
+    'store-older',
+    `${store.name} has tables of version ${found}; this Sluice has version ${known}, and its next start migrates them`,
+    { fields: { store: store.name, found, known } },
+  )
+}
+
 export function newerStore(store: StoreName, found: number, known: number): ServiceError {
   return new ServiceError(
     'store-newer',

@@ -8,7 +8,7 @@ import { fileSize } from '../../platform/files/append.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import { findLostChange } from '../audit/verify.ts'
 import { findRowDamage } from './check.ts'
-import { readSchemaVersion } from './meta.ts'
+import { olderStore, readSchemaVersion } from './meta.ts'
 import { latestVersion, MIGRATIONS, type Migration, migrateStore } from './migrations.ts'
 import { createTableRows } from './rows.ts'
 import { type AuditOptions, createSqlStore, lostChanges } from './sql-store.ts'
@@ -29,7 +29,7 @@ export type OpenStoreOptions = {
   readonly audit: AuditOptions
   /** `full` reads all rows and refuses a damaged store; `quick` checks each row when it is read. */
   readonly check: 'full' | 'quick'
-  /** Whether a missing store is created; by default it is. */
+  /** Whether a missing store is created, and an older one migrated; by default they are. */
   readonly create?: boolean
   /** How long a change waits for another writer. */
   readonly lockWaitMs?: number
@@ -38,7 +38,7 @@ export type OpenStoreOptions = {
 
 export type OpenStoreDeps = { readonly clock: Clock; readonly random: Random; readonly log: Logger }
 
-/** Opens the store, or creates one where there has never been one, and migrates its tables. */
+/** Opens the store, or creates one where there has never been one, and migrates its tables. Without `create` a missing or older one is refused. */
 export async function openStore(options: OpenStoreOptions, deps: OpenStoreDeps): Promise<AccessStore> {
   const { audit, migrations = MIGRATIONS, create = true } = options
   await using opening = new AsyncDisposableStack()
@@ -47,10 +47,15 @@ export async function openStore(options: OpenStoreOptions, deps: OpenStoreDeps):
   // Before any migration.
   if (options.check === 'full') refuseDamaged(database, await database.damage())
   const isPostgres = options.location.engine === 'postgres'
-  if (isPostgres && !create && (await readSchemaVersion(database, database)) === 0) throw noStore(database.name)
+  const schemaVersion = latestVersion(migrations)
+  if (!create) {
+    const found = await readSchemaVersion(database, database)
+    if (found === 0 && isPostgres) throw noStore(database.name)
+    // Processes of the older version that use the store would lose it.
+    if (found > 0 && found < schemaVersion) throw olderStore(database, found, schemaVersion)
+  }
   await migrateStore(database, rows, { migrations, create: isPostgres })
 
-  const schemaVersion = latestVersion(migrations)
   const store = createSqlStore({ schemaVersion, audit }, { ...deps, database, rows })
   await store.revision()
   if (options.check === 'full') refuseDamaged(database, await findRowDamage(database, rows, { schemaVersion }))

@@ -81,6 +81,30 @@ test('a disabled service has no address and is not missing', () => {
   assert.deepEqual(missing, [])
 })
 
+test('a service that runs in a process of its own has its configured address, although it is disabled here', () => {
+  const { indexer, sender, execution, entries, missing } = endpoints({
+    upstreams: { nodes: [{ name: 'a', rpc: 'https://a.example.net' }] },
+    bundle: { entries: { publicUrl: 'https://rpc.example.net:10011' } },
+    indexer: { enabled: false, publicUrl: 'https://sql.example.net' },
+    sender: { enabled: false, listen: '0.0.0.0:8901', tls: TLS, publicUrl: 'https://send.example.net' },
+    execution: { enabled: false, publicUrl: 'https://stream.example.net' },
+  })
+  assert.deepEqual(
+    [indexer, sender, execution],
+    ['https://sql.example.net', 'https://send.example.net', 'https://stream.example.net'],
+  )
+  assert.equal(entries, undefined, 'no process of its own serves this port')
+  assert.deepEqual(missing, [])
+})
+
+test('an enabled execution service without a source of events is not offered', () => {
+  const { execution, missing } = endpoints({
+    upstreams: { nodes: [{ name: 'a', rpc: 'https://a.example.net' }] },
+    execution: { publicUrl: 'https://stream.example.net' },
+  })
+  assert.deepEqual([execution, missing], [undefined, []])
+})
+
 test('a wrong publicUrl is an error of the configuration with its key', () => {
   const parsed = configSchema.safeParse({ bundle: { ws: { publicUrl: 'https://rpc.example.net' } } })
   const [issue] = parsed.error?.issues ?? []

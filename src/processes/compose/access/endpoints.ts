@@ -9,7 +9,7 @@ import { executionSource, servesExecution } from '../config/served.ts'
 export const ENDPOINT_NAMES = ['rpc', 'ws', 'grpc', 'entries', 'indexer', 'sender', 'execution'] as const
 export type EndpointName = (typeof ENDPOINT_NAMES)[number]
 
-/** URLs of the services for customers. A service that is disabled has none and is not missing. */
+/** URLs of the services for customers. A disabled service without a configured address has none and is not missing. */
 export type Endpoints = { readonly [name in EndpointName]?: string | undefined } & {
   /** Enabled services whose address is not known, with the key that sets it. */
   readonly missing: readonly MissingEndpoint[]
@@ -78,11 +78,34 @@ function serversOf(config: Config): EndpointServer[] {
       server: bundle.entries,
       isEnabled: bundle.entries.enabled,
     },
-    { name: 'indexer', key: 'indexer', protocol: 'http', server: indexer, isEnabled: indexer.enabled },
-    { name: 'sender', key: 'sender', protocol: 'http', server: sender, isEnabled: sender.enabled },
-    { name: 'execution', key: 'execution', protocol: 'http', server: execution, isEnabled: servesExecution(config) },
+    {
+      name: 'indexer',
+      key: 'indexer',
+      protocol: 'http',
+      server: indexer,
+      isEnabled: indexer.enabled || runsElsewhere(indexer),
+    },
+    {
+      name: 'sender',
+      key: 'sender',
+      protocol: 'http',
+      server: sender,
+      isEnabled: sender.enabled || runsElsewhere(sender),
+    },
+    {
+      name: 'execution',
+      key: 'execution',
+      protocol: 'http',
+      server: execution,
+      isEnabled: servesExecution(config) || runsElsewhere(execution),
+    },
   ]
   return all.filter(({ isEnabled }) => isEnabled)
+}
+
+/** `enabled` is about `serve` only: a disabled service with an address for customers runs in a process of its own. */
+function runsElsewhere({ enabled, publicUrl }: Server & { readonly enabled: boolean }): boolean {
+  return !enabled && publicUrl !== undefined
 }
 
 /**

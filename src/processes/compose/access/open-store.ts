@@ -14,7 +14,7 @@ import { VERSION } from '../process/version.ts'
 
 export type StoreSettings = Pick<Settings, 'config' | 'loaded' | 'stateDir'>
 
-/** Opens the configured store. `full` reads it completely first and refuses a damaged one; without `create` a missing one is an error. */
+/** Opens the configured store. `full` reads it completely first and refuses a damaged one; without `create` a missing or older one is an error. */
 export async function openAccessStore(
   settings: StoreSettings,
   how: { env: NodeJS.ProcessEnv; check: 'full' | 'quick'; create?: boolean; log?: Logger },

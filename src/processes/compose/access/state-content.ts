@@ -29,6 +29,12 @@ const KEY_FILE_BYTES_MAX = 4096
 
 export type ContentDeps = { readonly clock: Clock; readonly random: Random }
 
+/** Whether the state folder has key files. */
+export function hasKeyFiles(stateDir: string): boolean {
+  const folder = join(stateDir, 'keys')
+  return existsSync(folder) && readdirSync(folder).some(isKeyName)
+}
+
 /** The files of `keys/`, each checked to be private. */
 export async function readKeyFiles(stateDir: string): Promise<KeyFile[]> {
   const folder = join(stateDir, 'keys')

@@ -1,7 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { join, resolve } from 'node:path'
 import { listenAddress } from '../../../contract/listen-address.ts'
 import { ServiceError } from '../../../core/error.ts'
@@ -16,14 +16,29 @@ import { servedParts } from './served.ts'
 
 const DAY_MS = 86_400_000
 const CERTIFICATE_WARN_DAYS = 21
+const CONNECT_MS_MAX = 2000
 
 export type Server = { readonly name: string; readonly option: Config['bundle']['rpc'] }
 
+/** How a port is tried. */
+type Ports = {
+  /** Listens there for a moment; the code of the error, or undefined. */
+  readonly open: (host: string, port: number) => Promise<string | undefined>
+  /** Whether a connection is accepted there. */
+  readonly isListening: (host: string, port: number) => Promise<boolean>
+}
+
 /** Checks each TCP listener: public address, port, certificate. */
-export async function checkListeners(config: Config, folder: string, stateDir: string): Promise<Finding[]> {
+export async function checkListeners(
+  config: Config,
+  folder: string,
+  stateDir: string,
+  ports: Partial<Ports> = {},
+): Promise<Finding[]> {
   const running = isRunning(stateDir)
   const findings = await checkListenerFiles(config, folder)
-  for (const server of listenersOf(config)) findings.push(await checkPort(server, running))
+  for (const server of listenersOf(config))
+    findings.push(await checkPort(server, running, { ...SYSTEM_PORTS, ...ports }))
   findings.push(checkMetricsOpen(config))
   return findings
 }
@@ -170,10 +185,12 @@ function checkDays(name: string, path: string, certificate: X509Certificate): Fi
   return ok('certificate', `${name}: ${days} days left`)
 }
 
-async function checkPort({ name, option }: Server, running: boolean): Promise<Finding> {
+async function checkPort({ name, option }: Server, running: boolean, ports: Ports): Promise<Finding> {
   const { host, port } = listenAddress(option)
-  const code = await tryPort(host, port)
-  if (code === undefined || (code === 'EADDRINUSE' && running))
+  const code = await ports.open(host, port)
+  // A port below 1024 needs a capability that the unit has and this command has not: the kernel refuses it before it looks who listens there.
+  const isInUse = running && (code === 'EADDRINUSE' || (code === 'EACCES' && (await ports.isListening(host, port))))
+  if (code === undefined || isInUse)
     return ok('port', `${option.listen} is ${code === undefined ? 'free' : 'in use by Sluice'}`)
   if (code === 'EADDRINUSE')
     return bad(
@@ -185,7 +202,7 @@ async function checkPort({ name, option }: Server, running: boolean): Promise<Fi
     return bad(
       'port',
       `${name}: this user has no permission to listen on ${option.listen}`,
-      `change ${name}.listen to a port above 1023`,
+      `give the unit the capability: ops/systemd/port-443.conf; or change ${name}.listen to a port above 1023`,
     )
   return bad(
     'port',
@@ -202,7 +219,7 @@ export async function refuseNewPorts(present: Config, next: Config, parts: reado
     if (own.some(({ listen }) => listen === server.option.listen)) continue
     const { port } = listenAddress(server.option)
     const isOwnPort = own.some((option) => listenAddress(option).port === port)
-    const finding = await checkPort(server, isOwnPort)
+    const finding = await checkPort(server, isOwnPort, SYSTEM_PORTS)
     if (finding.level === 'bad') faults.push({ ...finding, level: 'bad' })
   }
   if (faults.length === 0) return
@@ -211,13 +228,26 @@ export async function refuseNewPorts(present: Config, next: Config, parts: reado
   })
 }
 
-function tryPort(host: string, port: number): Promise<string | undefined> {
+function openForMoment(host: string, port: number): Promise<string | undefined> {
   return new Promise((done) => {
     const server = createServer()
     server.once('error', (error: NodeJS.ErrnoException) => done(error.code ?? 'error'))
     server.listen({ host, port, exclusive: true }, () => server.close(() => done(undefined)))
   })
 }
+
+function isListening(host: string, port: number): Promise<boolean> {
+  return new Promise((done) => {
+    const socket = connect({ host: isEveryAddress(host) ? 'localhost' : host, port, timeout: CONNECT_MS_MAX })
+    const end = (isAccepted: boolean) => () => {
+      socket.destroy()
+      done(isAccepted)
+    }
+    socket.once('connect', end(true)).once('timeout', end(false)).once('error', end(false))
+  })
+}
+
+const SYSTEM_PORTS: Ports = { open: openForMoment, isListening }
 
 function isRunning(stateDir: string): boolean {
   return existsSync(stateDir) && isInstanceLocked({ path: stateDir, file: (...parts) => join(stateDir, ...parts) })

@@ -30,7 +30,7 @@ const CHECK_THREADS_MAX = 4
 const SENDER_RANK = 1
 
 const KEEP_TIP_KEYS =
-  'tip wallets were created: they own every tip that is paid, and cannot be made again; back them up with: sluice backup FILE'
+  'tip wallets were created: they own every tip that is paid, and cannot be made again; back them up with: sluice backup FILE --state DIR'
 
 /** TPU Sender as the `sender` section of the configuration sets it up, with its keys and journal in the state folder. */
 export async function openSender({ config, loaded }: ServiceSettings, deps: SenderPartDeps): Promise<SenderPart> {
@@ -40,7 +40,7 @@ export async function openSender({ config, loaded }: ServiceSettings, deps: Send
   const keysDir = await state.folder('keys')
   const isNew = options.tipAccounts.length === 0 && !hasTipKeys(keysDir)
   const tipAccounts = options.tipAccounts.length > 0 ? options.tipAccounts : await openTipAccounts(keysDir, random)
-  if (isNew) log.warn({ part: 'sender', folder: keysDir }, KEEP_TIP_KEYS)
+  if (isNew) log.warn({ part: 'sender', folder: keysDir, state: state.path }, KEEP_TIP_KEYS)
   const folder = await state.folder('sender')
   const journalMode = options.journalSync ? 'write-through' : 'write'
   const journal = async (name: string) => opening.use(await openAppendFile(join(folder, name), journalMode))

@@ -6,7 +6,10 @@ import { messageOf } from '../../../../core/error.ts'
 import { alreadyExists, createFileAtomic } from '../../../../platform/files/atomic.ts'
 import { systemClock } from '../../../../platform/process/clock.ts'
 import { secureRandom } from '../../../../platform/process/random.ts'
+import { runningProcesses } from '../../../../platform/process/running-processes.ts'
+import { isWithoutStore, writeBackupWithoutStore } from '../../../../processes/compose/access/backup-without-store.ts'
 import {
+  hasKeyFiles,
   openSecretKeys,
   readKeyFiles,
   type SecretKeys,
@@ -15,6 +18,7 @@ import {
 import { recordBackup } from '../../../../processes/compose/process/last-backup.ts'
 import { VERSION } from '../../../../processes/compose/process/version.ts'
 import type { CliContext } from '../../../define.ts'
+import { findSettings } from '../../../find-settings.ts'
 import { type BackupSecretFlags, backupSecret, checkBackupSecretFlags } from '../../../output/backup-secret.ts'
 import { printFacts, printJson, write } from '../../../output/print.ts'
 import { openSession } from '../../../session.ts'
@@ -23,8 +27,10 @@ export async function backup(this: CliContext, flags: BackupSecretFlags, file: s
   checkBackupSecretFlags(flags)
   // Before a passphrase is asked for.
   if (existsSync(file)) throw alreadyExists(file)
-  await using session = await openSession(this, flags, 'read')
-  const files = await readKeyFiles(session.stateDir)
+  const settings = await findSettings(this, flags)
+  const { stateDir } = settings
+  await using session = isWithoutStore(settings) ? undefined : await openSession(this, flags, 'read', settings)
+  const files = await readKeyFiles(stateDir)
   let secret: Uint8Array | undefined
   const secretOf = async () => (secret ??= await backupSecret(this, flags, { isNew: true }))
   const isWithKeys = flags.withoutKeys !== true
@@ -37,25 +43,37 @@ export async function backup(this: CliContext, flags: BackupSecretFlags, file: s
     version: VERSION,
     extras: (shared: SecretKeys['shared']) => {
       keys = { files, shared }
-      return stateContent(session.stateDir, keys, {
+      return stateContent(stateDir, keys, {
         ...deps,
         seal: isWithKeys ? async (plain) => seal(plain, await secretOf(), deps) : undefined,
       })
     },
   }
-  await createFileAtomic(file, (put) => session.store.backup(put, facts))
+  await createFileAtomic(file, (put) => session?.store.backup(put, facts) ?? writeBackupWithoutStore(put, facts))
   // A backup counts only if it can be read back, and its keys opened.
   const { extras, ...summary } = await checkBackup(file)
   const kept = isWithKeys ? await openSecretKeys(extras, secretOf) : undefined
   const names = kept?.files.map(({ name }) => name) ?? []
-  await recordBackup(session.stateDir, facts.madeAtMs).catch((error: unknown) =>
+  await recordBackup(stateDir, facts.madeAtMs).catch((error: unknown) =>
     write(this, `the time of this backup could not be recorded for notices: ${messageOf(error)}`),
   )
+  noteOtherKeys(this, stateDir)
   if (flags.json === true) return printJson(this, { ...summaryWire(file, summary), keys: names })
   printFacts(this, [...summaryFacts(summary), ['keys', keysText(isWithKeys, keys, names)]])
   write(this, `${file} written (mode 0600) and read back; restore it with: sluice restore ${file}${restoreFlag(flags)}`)
   if (kept !== undefined)
     write(this, 'keep the passphrase or key file elsewhere: without it the keys in this file are lost')
+}
+
+/** A backup has the keys of one state folder; units beside it, such as the standalone sender, have folders of their own. */
+function noteOtherKeys(context: CliContext, stateDir: string): void {
+  for (const { pid, state } of runningProcesses(context.process.env)) {
+    if (state === stateDir || !hasKeyFiles(state)) continue
+    write(
+      context,
+      `NOT in this file: the keys of process ${pid}; back them up as well: sluice backup FILE --state ${state}`,
+    )
+  }
 }
 
 /** The flag that names the same secret; on a terminal `restore` asks for it. */
@@ -68,7 +86,8 @@ function restoreFlag({ keyFile, passphraseFile, passphraseEnv }: BackupSecretFla
 function keysText(isWithKeys: boolean, keys: SecretKeys, names: readonly string[]): string {
   if (keys.files.length === 0 && keys.shared.length === 0) return 'none in the state folder'
   if (!isWithKeys) return `LEFT OUT: ${keys.files.map(({ name }) => name).join(', ')}; keep a copy of the folder keys/`
-  return names.length === 0 ? 'those of the store, encrypted' : `${names.join(', ')} and those of the store, encrypted`
+  const ofStore = keys.shared.length === 0 ? [] : ['those of the store']
+  return `${[...(names.length === 0 ? [] : [names.join(', ')]), ...ofStore].join(' and ')}, encrypted`
 }
 
 export function summaryWire(file: string, { header, counts, sha256 }: BackupSummary): object {
@@ -77,14 +96,17 @@ export function summaryWire(file: string, { header, counts, sha256 }: BackupSumm
 
 export function summaryFacts({ header, counts, sha256 }: BackupSummary): (readonly [string, string | number])[] {
   const count = (kind: string) => counts[kind] ?? 0
-  return [
-    ['made', `${header.made_at} by Sluice ${header.version}`],
+  const ofStore: [string, string | number][] = [
     ['revision', header.revision],
     [
       'customers',
       `${count('customers')} customers, ${count('subscriptions')} subscriptions, ${count('tokens')} token hashes, ${count('usage')} hours of usage`,
     ],
     ['audit', `${header.audit.seq} lines, chain complete`],
+  ]
+  return [
+    ['made', `${header.made_at} by Sluice ${header.version}`],
+    ...(header.store === false ? [['store', 'none in the state folder'] as const] : ofStore),
     ['tips', `${count('tip_day')} daily sums by account and payer`],
     ['reports', `${count('shred_delivery')} hours of shred delivery`],
     ['stream', count('cursor') === 0 ? 'no number of the execution stream' : 'number of the execution stream'],

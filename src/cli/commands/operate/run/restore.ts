@@ -45,12 +45,17 @@ export async function restore(this: CliContext, flags: RestoreFlags, file: strin
   using _alone = takeInstanceLock(state)
   await makePrivate(state.file('lock'))
   const content = { extras, keys }
-  refuseOverwrite(location, await findReplaced(state, content), flags)
-  const auditFile = state.file('audit.log')
+  const hasStore = summary.header.store !== false
+  const stores = hasStore ? storeFiles(location) : []
+  refuseOverwrite([...stores, ...(await findReplaced(state, content))], flags)
   const stamp = new Date(systemClock.nowMs()).toISOString().replaceAll(/[-:]|\.\d+/g, '')
   const deps = { clock: systemClock, random: secureRandom, log: silentLogger, sharedKeys: keys?.shared ?? [] }
   const kept: string[] = []
   const putContent = async () => void kept.push(...(await putStateContent(state, content, { ...deps, stamp })))
+  if (!hasStore) {
+    await putContent()
+    return report(this, flags, { file, summary, kept, later: 0, keys: restoredKeys })
+  }
   if (location.engine === 'postgres') {
     // First, because it refuses a database that is not empty.
     await restoreBackup(file, location, deps)
@@ -62,6 +67,7 @@ export async function restore(this: CliContext, flags: RestoreFlags, file: strin
     await restoreBackup(file, { ...location, file: draft }, deps)
     kept.push(...(await putInPlace(draft, location.file, stamp)))
   }
+  const auditFile = state.file('audit.log')
   const later = await countLaterChanges(auditFile, summary.header.audit)
   kept.push(...(await keepAside(auditFile, stamp)))
 
@@ -78,11 +84,14 @@ export async function restore(this: CliContext, flags: RestoreFlags, file: strin
   report(this, flags, { file, summary, kept, later, keys: restoredKeys })
 }
 
-function refuseOverwrite(location: StoreLocation, replaced: readonly string[], flags: RestoreFlags): void {
-  if (flags.force === true) return
-  const hasStore = location.engine === 'sqlite' && (existsSync(location.file) || existsSync(`${location.file}-wal`))
-  const files = [...(hasStore ? [location.file] : []), ...replaced]
-  if (files.length === 0) return
+/** The file of the store, if it exists. */
+function storeFiles(location: StoreLocation): string[] {
+  if (location.engine !== 'sqlite') return []
+  return existsSync(location.file) || existsSync(`${location.file}-wal`) ? [location.file] : []
+}
+
+function refuseOverwrite(files: readonly string[], flags: RestoreFlags): void {
+  if (flags.force === true || files.length === 0) return
   throw new ServiceError('already-exists', `${files.join(', ')} already ${files.length === 1 ? 'exists' : 'exist'}`, {
     fix: 'Add --force to replace what exists; it is kept under another name.',
   })
@@ -98,9 +107,10 @@ type Restored = {
 
 type RestoredKeys = { readonly hasKeys: boolean; readonly names: readonly string[] | undefined }
 
-function keysText({ hasKeys, names }: RestoredKeys): string {
+function keysText({ hasKeys, names }: RestoredKeys, { header }: BackupSummary): string {
   if (!hasKeys) return 'none in this backup'
-  return names === undefined ? 'encrypted, not opened' : [...names, 'those of the store'].join(', ')
+  if (names === undefined) return 'encrypted, not opened'
+  return [...names, ...(header.store === false ? [] : ['those of the store'])].join(', ')
 }
 
 function report(context: CliContext, flags: RestoreFlags, { file, summary, kept, later, keys }: Restored): void {
@@ -116,7 +126,7 @@ function report(context: CliContext, flags: RestoreFlags, { file, summary, kept,
   }
   printFacts(context, [
     ...summaryFacts(summary),
-    ['keys', keysText(keys)],
+    ['keys', keysText(keys, summary)],
     ...kept.map((path) => ['kept', path] as const),
   ])
   if (later > 0) {
@@ -129,6 +139,6 @@ function report(context: CliContext, flags: RestoreFlags, { file, summary, kept,
     context,
     isDry
       ? `dry run, nothing changed: ${file} is complete and can be restored`
-      : 'restored and checked; start with: sluice serve',
+      : `restored and checked; start with: ${summary.header.store === false ? 'the service of this state folder' : 'sluice serve'}`,
   )
 }

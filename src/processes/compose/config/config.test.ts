@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { configSchema } from './config.ts'
+
+const MIB = 1024 * 1024
+
+/** The paths of the keys that are refused. */
+function refused(config: Record<string, unknown>): string[] {
+  return (configSchema.safeParse(config).error?.issues ?? []).map(({ path }) => path.join('.'))
+}
+
+test('a text that is no address and no network is refused with its key', () => {
+  const keys = [
+    ...['bundle', 'sender', 'execution', 'indexer', 'admin'].map((part) => [part, 'trustedProxies'] as const),
+    ['shreds', 'sources'] as const,
+  ]
+  for (const [part, key] of keys) {
+    for (const text of ['localhost', '', '300.1.1.1', '10.0.0.0/33', '10.0.0.0/99', '2001:db8::/129', '10.0.0.0/'])
+      assert.deepEqual(refused({ [part]: { [key]: ['127.0.0.1', text] } }), [`${part}.${key}.1`], `${part} ${text}`)
+    for (const text of ['10.0.0.1', '10.0.0.0/8', '0.0.0.0/0', '::1', '2001:db8::/64'])
+      assert.deepEqual(refused({ [part]: { [key]: [text] } }), [], `${part} ${text}`)
+  }
+})
+
+test('shreds are received on an address that exists in its family', () => {
+  for (const listen of ['999.1.1.1:20000', '[1::2::3]:20000'])
+    assert.deepEqual(refused({ shreds: { listen } }), ['shreds.listen'], listen)
+  for (const listen of ['0.0.0.0:0', '[::1]:20000']) assert.deepEqual(refused({ shreds: { listen } }), [], listen)
+})
+
+test('the process of the embedded database may use more than the memory of the database', () => {
+  const parse = (store: Record<string, number>) => configSchema.safeParse({ indexer: { store } }).error?.issues ?? []
+  for (const store of [{ memoryBytes: 2048 * MIB }, { memoryBytes: 512 * MIB, residentBytesMax: 512 * MIB }]) {
+    const [issue] = parse(store)
+    assert.deepEqual(issue?.path, ['indexer', 'store', 'residentBytesMax'])
+    assert.match(issue?.message ?? '', /memoryBytes/)
+  }
+  assert.deepEqual(parse({ memoryBytes: 2048 * MIB, residentBytesMax: 2560 * MIB }), [])
+  assert.deepEqual(parse({}), [])
+})
