@@ -5,9 +5,10 @@ import type { AggregateInput } from './functions/aggregates.ts'
 import { WINDOW_FUNCTIONS } from './functions/aggregates.ts'
 import { reduced } from './functions/array-reduce.ts'
 import type { Input } from './functions/definition.ts'
+import { orderSql } from './not-a-number.ts'
 import { aggregateNamed, type FoundAggregate, functionNotOffered } from './offered.ts'
 import type { Bound, Call, Expression, Frame, Window } from './syntax.ts'
-import { asInt, defaultOf, duckType, isTime, notNull, nullable, plain, type Type } from './types.ts'
+import { asInt, defaultOf, duckType, isTime, notNull, nullable, plain, type Type, UNKNOWN } from './types.ts'
 import { conditionSql, constantNumber, convert, plainSql, type Value, value } from './value.ts'
 
 /** The functions of the expression compiler that aggregates need; they are mutually recursive. */
@@ -56,30 +57,37 @@ function aggregateValue(
   if (parameters.length > definition.parametersMax)
     throw input.fail(`takes at most ${definition.parametersMax} parameters`)
   const filter = conditions.length === 0 ? '' : ` FILTER (WHERE ${conditions.join(' AND ')})`
-  if (combinators.has('Array')) return overElements(call, definition.name, combinators, args, `${filter}${over}`)
   const isDistinct = call.isDistinct === true || combinators.has('Distinct')
+  if (isDistinct && definition.takesDistinct === false)
+    throw input.fail('does not take DISTINCT; read from a subquery with SELECT DISTINCT')
+  if (combinators.has('Array')) return overElements(call, definition.name, combinators, args, `${filter}${over}`)
   const aggregate: AggregateInput = {
     ...input,
     parameters,
     isDistinct,
     mayBeEmpty: (mayBeEmpty || conditions.length > 0) && !combinators.has('OrNull'),
-    engine: (name, list, distinct = false) => `${name}(${distinct ? 'DISTINCT ' : ''}${list})${filter}${over}`,
+    engine: (name, list, distinct = isDistinct) => `${name}(${distinct ? 'DISTINCT ' : ''}${list})${filter}${over}`,
   }
   const result = definition.compile(aggregate)
   if (!combinators.has('OrNull')) return result
-  const empty = `${aggregate.engine('count', '*')} = 0`
+  const empty = `${aggregate.engine('count', '*', false)} = 0`
   return value(`(CASE WHEN ${empty} THEN NULL ELSE ${plainSql(result)} END)`, nullable(result.type))
 }
 
 /** The ending -Array: the aggregate of the elements of all arrays. */
 function overElements(
-  { name, at, parameters }: Call,
+  { name, at, parameters, isDistinct }: Call,
   aggregate: string,
   combinators: ReadonlySet<string>,
   args: readonly Value[],
   rows: string,
 ): Value {
   const [array] = args
+  if (isDistinct === true)
+    throw new QueryError(
+      'BAD_ARGUMENTS',
+      `Function ${name} at position ${at} does not take DISTINCT with the ending -Array; use ARRAY JOIN.`,
+    )
   const isPlain = parameters === undefined && [...combinators].every((each) => each === 'Array' || each === 'If')
   const all = array?.type.kind === 'array' && args.length === 1 && isPlain ? array.type.of : undefined
   const elements = `flatten(coalesce(list(${array?.sql ?? ''})${rows}, []))`
@@ -101,9 +109,12 @@ export function compileWindowCall(call: Call, context: Context, recursion: Recur
   const partition = window.partition.map((each) => plainSql(recursion.compile(each, context)))
   const isWide = ordered !== undefined && asInt(ordered) !== undefined && isRangeWithOffset(window.frame)
   const order = window.order.map((item) => {
-    const sql = plainSql(recursion.compile(item.of, context))
+    const given = recursion.compile(item.of, context)
+    const sql = plainSql(given)
     // The engine computes the bounds of the frame in the type of the column: 0 - 1 would be out of the range of UInt64.
-    return `${isWide ? `CAST(${sql} AS HUGEINT)` : sql} ${item.isDescending ? 'DESC' : 'ASC'} NULLS ${item.nulls}`
+    const column = isWide ? `CAST(${sql} AS HUGEINT)` : sql
+    // Such a frame has one column of the engine, too.
+    return orderSql(column, isRangeWithOffset(window.frame) ? UNKNOWN : given.type, item)
   })
   const spec = [
     partition.length === 0 ? '' : `PARTITION BY ${partition.join(', ')}`,

@@ -6,13 +6,14 @@ import { textOf } from './expression/text.ts'
 import { WINDOW_FUNCTIONS } from './functions/aggregates.ts'
 import { LAMBDA_FUNCTIONS } from './functions/arrays.ts'
 import { type Input, withNulls } from './functions/definition.ts'
+import { listContains, sameTuples } from './functions/sets.ts'
 import { castValue, comparable, NULL_VALUE } from './functions/values.ts'
 import { aggregateNamed, functionNotOffered, scalarNamed } from './offered.ts'
 import { parseType } from './parse-type.ts'
 import { type Compiled, findName } from './scope.ts'
 import type { Call, Expression, Identifier, Query } from './syntax.ts'
-import { BOOL, duckType, FLOAT64, int, nullable, type Type, UINT64, UNKNOWN } from './types.ts'
-import { bytesSql, condition, convert, isAnyNullable, plainSql, textConstant, type Value, value } from './value.ts'
+import { BOOL, duckType, FLOAT64, int, nullable, type Type, UINT64, UNKNOWN, zoneOf } from './types.ts'
+import { condition, isAnyNullable, localSql, plainSql, textConstant, type Value, value } from './value.ts'
 
 /** Planning lambdas inside each other grows steeply, and cannot be interrupted. */
 const LAMBDAS_MAX = 5
@@ -304,14 +305,18 @@ function compileIn({ value: of, isNot, set, at }: Extract<Expression, { kind: 'i
   const [only] = items
   // A set in a variable: `x IN array`.
   if (items.length === 1 && only?.type.kind === 'array' && left.type.kind !== 'array')
-    return result(`(${not}list_contains(${only.sql}, ${convert(left, only.type.of)}))`)
+    return result(`(${not}${listContains(only, left)})`)
   if (only === undefined) return result(String(isNot))
   if (left.type.kind === 'tuple' && items.some(({ type }) => type.kind !== 'tuple' && type.kind !== 'unknown'))
     throw new QueryError(
       'INCORRECT_ELEMENT_OF_SET',
       `IN at position ${at} compares a tuple with values that are not tuples; write (…, …) around the elements of each.`,
     )
-  const shown = items.map((each) => (each.type.kind === 'nothing' ? 'NULL' : comparable(each, left)[0]))
+  // Of a set for dates the time in its zone counts, since the date is not converted.
+  const isLocal = (type: Type): boolean => left.type.kind === 'date' && zoneOf(type) !== undefined
+  const shown = items.map((each) =>
+    each.type.kind === 'nothing' ? 'NULL' : isLocal(each.type) ? localSql(each) : comparable(each, left)[0],
+  )
   const subject = left.type.kind === 'tuple' ? comparable(left, only)[0] : plainSql(left)
   const sql = `(${subject} ${not}IN (${shown.join(', ')}))`
   if (!isAnyNullable(items)) return result(sql)
@@ -329,9 +334,12 @@ function inSubquery(left: Value, query: Query, not: string, { compilation, scope
         'NUMBER_OF_COLUMNS_DOESNT_MATCH',
         `IN at position ${at} compares ${left.type.items.length} columns with ${columns.length}.`,
       )
-    const fields = columns.map((_, index) => `"${index + 1}" := ${name}.o${index + 1}`)
-    const type: Type = { kind: 'tuple', items: columns.map((each) => each.type) }
-    return `CAST(${left.sql} AS ${duckType(type)}) ${not}IN (SELECT struct_pack(${fields.join(', ')}) FROM (${sql}) AS ${name})`
+    const found = columns.map(({ type }, index) => value(`${name}.o${index + 1}`, type))
+    const [subject, item] = sameTuples(left.sql, left.type.items, found)
+    // NULL is found nowhere.
+    const known = found.filter((each) => isAnyNullable([each])).map((each) => `${each.sql} IS NOT NULL`)
+    const where = known.length === 0 ? '' : ` WHERE ${known.join(' AND ')}`
+    return `${subject} ${not}IN (SELECT ${item} FROM (${sql}) AS ${name}${where})`
   }
   if (columns.length !== 1)
     throw new QueryError(
@@ -341,7 +349,6 @@ function inSubquery(left: Value, query: Query, not: string, { compilation, scope
   // NULL in a set is ignored, as above.
   const where = columns.some(({ type }) => isAnyNullable([value('', type)])) ? ` WHERE ${name}.o1 IS NOT NULL` : ''
   const found = value(`${name}.o1`, (columns[0] as Compiled['columns'][number]).type)
-  const [subject, item] =
-    left.isBytes === true || found.isBytes === true ? [left, found].map(bytesSql) : [plainSql(left), found.sql]
+  const [subject, item] = comparable(left, found)
   return `${subject} ${not}IN (SELECT ${item} FROM (${sql}) AS ${name}${where})`
 }

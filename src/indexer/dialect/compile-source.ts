@@ -3,6 +3,7 @@ import { foldName, shownName } from '../query/sql-tokens.ts'
 import { compile } from './compile-expression.ts'
 import type { Context } from './context.ts'
 import { compileOtherTableFunction } from './functions/table-functions.ts'
+import { compareSql } from './not-a-number.ts'
 import { tableFunctionNotOffered } from './offered.ts'
 import { type Column, type CommonTable, findColumn } from './scope.ts'
 import type { Expression, Join, Source } from './syntax.ts'
@@ -105,11 +106,20 @@ function compileTableFunction(source: Extract<Source, { kind: 'function' }>, con
 /** Columns of a side that may have no row: NULL, or with join_use_nulls = 0 the default of the type. */
 function optional(columns: readonly Column[], isOptional: boolean, usesNulls: boolean): readonly Column[] {
   if (!isOptional) return columns
-  return columns.map((column) => {
-    const { type } = column.value
-    if (usesNulls) return { ...column, value: { ...column.value, type: nullable(type) } }
-    return { ...column, value: { ...column.value, sql: `coalesce(${column.value.sql}, ${defaultOf(type)})` } }
-  })
+  return columns.map((column) => ({ ...column, value: optionalValue(column.value, usesNulls) }))
+}
+
+/** Arrays and maps have no NULL, whatever join_use_nulls is: they are empty. The elements of a tuple are NULL. */
+function optionalValue(given: Value, usesNulls: boolean): Value {
+  const { sql, type } = given
+  if (!usesNulls || type.kind === 'array' || type.kind === 'map')
+    return { ...given, sql: `coalesce(${sql}, ${defaultOf(type)})` }
+  if (type.kind !== 'tuple') return { ...given, type: nullable(type) }
+  const before = type.items.map((item, at) => value(`struct_extract(${sql}, '${at + 1}')`, item))
+  const items = before.map((each) => optionalValue(each, usesNulls))
+  const isSame = items.every((each, at) => each.sql === before[at]?.sql)
+  const packed = `struct_pack(${items.map((each, at) => `"${at + 1}" := ${each.sql}`).join(', ')})`
+  return { ...given, sql: isSame ? sql : packed, type: { ...type, items: items.map((each) => each.type) } }
 }
 
 const KEYWORDS: Readonly<Record<Join['side'], string>> = {
@@ -129,9 +139,7 @@ function compileJoin(join: Join, contextOf: ContextOf): From {
   const { joinUsesNulls } = context.compilation
   const pairs = (join.using ?? []).map((name) => usingPair(name, left, right, join.at))
   const on =
-    pairs.length > 0
-      ? pairs.map(([a, b]) => `${plainSql(a.value)} = ${plainSql(b.value)}`).join(' AND ')
-      : conditionOf(join, context)
+    pairs.length > 0 ? pairs.map(([a, b]) => sameKey(a.value, b.value)).join(' AND ') : conditionOf(join, context)
   if (join.strictness === 'SEMI' || join.strictness === 'ANTI')
     return halfJoin(join, left, right, on, pairs, joinUsesNulls)
   const sql =
@@ -186,6 +194,11 @@ function usingPair(name: string, left: From, right: From, at: number): readonly 
   return [a, b]
 }
 
+function sameKey(a: Value, b: Value): string {
+  const isFloat = a.type.kind === 'float' && b.type.kind === 'float'
+  return isFloat ? compareSql(a.sql, '=', b.sql, [a, b]) : `${plainSql(a)} = ${plainSql(b)}`
+}
+
 function conditionOf({ on, at }: Join, context: Context): string {
   if (on === undefined)
     throw new QueryError('SYNTAX_ERROR', `Syntax error at position ${at}: a join needs ON or USING.`)
@@ -205,7 +218,7 @@ function halfJoin(
   const sql = `${kept.sql} ${strictness === 'SEMI' ? 'SEMI' : 'ANTI'} JOIN ${parenthesized(other)} ON ${on}`
   // Columns of the other side have no value here.
   const gone = other.columns.map((column): Column => {
-    const type = joinUsesNulls ? nullable(column.value.type) : column.value.type
+    const { type } = optionalValue(column.value, joinUsesNulls)
     const pair = pairs.find(([a, b]) => a === column || b === column)
     return {
       ...column,
@@ -281,12 +294,17 @@ function asofJoin({ side }: Join, left: From, right: From, on: string): string {
   return `${left.sql} ASOF ${side === 'LEFT' ? 'LEFT ' : ''}JOIN ${right.sql} ON ${on}`
 }
 
+/** The engine would walk the shorter list with NULL behind its end. */
+function asLongAs(first: string, list: string): string {
+  return `(CASE WHEN len(${list}) <> len(${first}) THEN error('sluice SIZES_OF_ARRAYS_DONT_MATCH: Arrays of ARRAY JOIN must have equal size') ELSE ${list} END)`
+}
+
 /** ARRAY JOIN: one row for each element; several arrays are walked together. */
 function compileArrays(source: Extract<Source, { kind: 'arrays' }>, contextOf: ContextOf): From {
   const left: From = source.left === undefined ? { sql: '', columns: [] } : compileSource(source.left, contextOf)
   const context = contextOf(left.columns)
   const name = context.compilation.freshName('lateral')
-  const parts: string[] = []
+  const lists: string[] = []
   const columns: Column[] = []
   const replaced = new Set<string>()
   for (const [at, each] of source.arrays.entries()) {
@@ -297,12 +315,13 @@ function compileArrays(source: Extract<Source, { kind: 'arrays' }>, contextOf: C
     const list = source.isLeft
       ? `CASE WHEN len(${array.sql}) = 0 THEN [${defaultOf(plain(of))}] ELSE ${array.sql} END`
       : array.sql
-    parts.push(`unnest(${list}) AS c${at + 1}`)
+    lists.push(list)
     const shown = each.kind === 'alias' ? each.name : each.kind === 'identifier' ? (each.path.at(-1) ?? '') : ''
     if (each.kind === 'identifier') replaced.add(shown)
     columns.push({ name: shown, table: '', value: value(`${name}.c${at + 1}`, of) })
   }
   const kept = left.columns.filter((column) => !replaced.has(column.name))
+  const parts = lists.map((list, at) => `unnest(${at === 0 ? list : asLongAs(lists[0] as string, list)}) AS c${at + 1}`)
   const lateral = `(SELECT ${parts.join(', ')}) AS ${name}`
   return {
     sql: left.sql === '' ? lateral : `${left.sql} CROSS JOIN LATERAL ${lateral}`,

@@ -10,6 +10,12 @@ export const DIALECT_DIFFERENCES: readonly { readonly text: string; readonly exa
     text: '`join_use_nulls` is 1 unless a query sets it to 0, as in the profile of a provisioned ClickHouse: where an outer join has no row the columns are NULL.',
   },
   {
+    text: 'Of a tuple on the side of a join that has no row the elements are NULL: its type is `Tuple(Nullable(…))`, not `Nullable(Tuple(…))`.',
+  },
+  {
+    text: 'Not a number (NaN) is the largest number for `greatest`, `least` and functions of arrays, and equal to itself inside of arrays and tuples.',
+  },
+  {
     text: '`uniq`, `uniqCombined` and `topK` are exact; of equally frequent values `topK` returns the smaller one first. `quantile`, `quantileTDigest` and `quantileTiming` are computed from all values.',
   },
   { text: '`histogram` returns buckets of equal width.' },
@@ -24,6 +30,9 @@ export const DIALECT_DIFFERENCES: readonly { readonly text: string; readonly exa
   { text: '`Date32` is reported as `Date`; digits of `DateTime64` after the sixth are zero.' },
   {
     text: '`substring`, `left`, `right`, `reverse` and padding count characters of UTF-8, not bytes.',
+  },
+  {
+    text: '`arrayCumSum`, `arrayCumSumNonNegative`, `arrayEnumerateUniq`, `arrayFill`, `arrayReverseFill`, `arraySplit`, `arrayReverseSplit`, `hasSubstr`, `groupArrayMovingSum`, `groupArrayMovingAvg` and `maxIntersections` take at most 4,000 elements, `quantileExactWeighted` and `quantilesExactWeighted` 100,000 (`list_length`).',
   },
   { text: 'The elements of `arrayUnion` and `arraySymmetricDifference` are in the order of the arguments.' },
   {
@@ -44,6 +53,9 @@ export const DIALECT_DIFFERENCES: readonly { readonly text: string; readonly exa
       `SELECT mapConcat(map('a', 1), map('c', 3)) AS c`,
       'SELECT generate_series AS g FROM generate_series(1, 5, 2)',
     ],
+  },
+  {
+    text: 'Refused by name: DISTINCT in `skewPop`, `skewSamp`, `kurtPop`, `kurtSamp`, `avgWeighted`, `groupArrayMovingSum`, `groupArrayMovingAvg`, with the ending `-Array`, and `count(DISTINCT *)`; the pattern `%z` of `parseDateTime` beside a time zone.',
   },
   {
     text: 'Refused by name: `WITH RECURSIVE`, `INTERPOLATE`, `COLLATE`, the type `Enum`, tuples with named elements as results (select the elements).',

@@ -1,8 +1,9 @@
 import { QueryError } from '../query/error.ts'
 import { shownName, type Token, tokenize } from '../query/sql-tokens.ts'
+import { cutDigits } from './functions/decimals.ts'
 import { parseType } from './parse-type.ts'
-import { duckType, type Type, unknownType } from './types.ts'
-import { quoteText, type Value, value } from './value.ts'
+import { duckType, type Type, unknownType, zoneOf } from './types.ts'
+import { quoteText, utcSql, type Value, value } from './value.ts'
 
 /** Values given with the query, by name, escaped as in a tab-separated file. */
 export type Given = Readonly<Record<string, string>>
@@ -34,12 +35,18 @@ export function parameterValue(name: string, typeText: string, binding: Binding)
   if (type.kind === 'tuple' || type.kind === 'map') throw unknownType(typeText)
   const plain = unescapeTsv(text)
   if (plain !== null) checkWhole(name, type, plain)
-  const bound = plain === null ? null : readTime(type, plain)
+  const bound = plain === null ? null : readNumber(type, plain)
   const boundName = names.get(bound) ?? `p${names.size + 1}`
   names.set(bound, boundName)
   used[boundName] = bound
-  const sql = `CAST($${boundName} AS ${type.kind === 'datetime' || type.kind === 'datetime64' ? 'TIMESTAMP' : duckType(type)})`
+  const sql = boundSql(`$${boundName}`, type, bound !== plain)
   return { ...value(sql, type), isConstant: true, constant: constantOf(type, plain) }
+}
+
+/** A bound text in its type. The text of a time is one of the zone of its type, unless it was made of a number of seconds. */
+function boundSql(text: string, type: Type, isUtc: boolean): string {
+  if (type.kind !== 'datetime' && type.kind !== 'datetime64') return `CAST(${text} AS ${duckType(type)})`
+  return utcSql(`CAST(${text} AS TIMESTAMP)`, isUtc ? undefined : type.zone)
 }
 
 /** The engine would round a number with a fraction. */
@@ -54,6 +61,11 @@ function readTime({ kind }: Type, text: string): string {
   const [, seconds, fraction = ''] = pattern?.exec(text) ?? []
   if (seconds === undefined) return text
   return `${new Date(Number(seconds) * 1000).toISOString().slice(0, 19)}${fraction}`
+}
+
+/** A number as the engine reads it in the type. */
+function readNumber(type: Type, text: string): string {
+  return type.kind === 'decimal' ? cutDigits(text, type.scale) : readTime(type, text)
 }
 
 function constantOf(type: Type, text: string | null): Value['constant'] {
@@ -133,10 +145,11 @@ function itemSql(name: string, tokens: readonly Token[], of: Type): string | und
   if (item?.kind === 'number' && (second === undefined || /^[+-]$/.test(first?.text ?? '')) && tokens.length <= 2) {
     const number = tokens.map((each) => each.text).join('')
     checkWhole(name, of, number)
-    const time = readTime(of, number)
-    return time === number ? number : quoteText(time)
+    const read = readNumber(of, number)
+    return read === number || of.kind === 'decimal' ? read : boundSql(quoteText(read), of, true)
   }
   if (first === undefined || tokens.length > 1) return undefined
-  if (first.kind === 'string') return quoteText(first.value)
+  if (first.kind === 'string')
+    return zoneOf(of) === undefined ? quoteText(first.value) : boundSql(quoteText(first.value), of, false)
   return /^(true|false|NULL)$/i.test(first.text) ? first.text : undefined
 }

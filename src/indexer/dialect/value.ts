@@ -102,7 +102,7 @@ function floatText(sql: string): string {
   const large = `${sign} || rpad(${digits}, CAST(1 + ${exponent} AS INTEGER), '0')`
   const other = `regexp_replace(t_, 'e.*', '') || 'e' || ${exponent}`
   const written = `CASE WHEN ${exponent} BETWEEN -6 AND -1 THEN ${small} WHEN ${exponent} BETWEEN 0 AND 20 THEN ${large} ELSE ${other} END`
-  return `list_extract(list_transform([CAST(${sql} AS VARCHAR)], lambda t_: CASE WHEN strpos(t_, 'e') > 0 THEN ${written} ELSE regexp_replace(t_, '\\.0$', '') END), 1)`
+  return `list_extract(list_transform([CAST(${sql} AS VARCHAR)], lambda t_: CASE WHEN strpos(t_, 'e') > 0 THEN ${written} WHEN t_ = '-nan' THEN 'nan' ELSE regexp_replace(t_, '\\.0$', '') END), 1)`
 }
 
 function quotedInside(item: Value): string {
@@ -147,6 +147,8 @@ export function convert(given: Value, type: Type): string {
     return `struct_pack(${items.join(', ')})`
   }
   if (isTime(given.type) && isTime(type) && given.type.kind !== 'date' && type.kind !== 'date') return given.sql
+  if (given.type.kind === 'date' && zoneOf(type) !== undefined)
+    return utcSql(`CAST(${given.sql} AS TIMESTAMP)`, zoneOf(type))
   return `CAST(${plainSql(given)} AS ${duckType(type)})`
 }
 

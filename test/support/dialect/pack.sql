@@ -366,3 +366,41 @@ SELECT arrayFold((acc, x) -> acc + arrayFold((b, y) -> b + x * y, [1, 2], toInt6
 SELECT arrayFold((a, x) -> a + length(x), ['xx', 'yyy'], toUInt64(0)) AS a, arrayFold((a, x, y) -> a + x * y, [1, 2, 3], [4, 5, 6], toInt64(0)) AS b, arrayFold((a, x) -> arrayPushBack(a, x), [1, 2], emptyArrayUInt64()) AS c
 SELECT mapFilter((k, v) -> mapExists((k2, v2) -> v2 > v, map('a', 1, 'b', 2)), map('x', 0, 'z', 5)) AS a
 SELECT isNaN(sqrt(-1)) AS a, isNaN(asin(2)) AS b, sqrt(nullIf(4, 4)) AS c
+SELECT count() AS c FROM (SELECT 1 AS k) a LEFT JOIN (SELECT 2 AS k, [1] AS a) b ON a.k = b.k WHERE empty(b.a)
+SELECT count() AS c FROM (SELECT 1 AS k) a ANY LEFT JOIN (SELECT 2 AS k, [1] AS a) b ON a.k = b.k WHERE NOT has(b.a, 7)
+SELECT b.a, empty(b.a) AS e, isNull(b.a) AS n, length(b.a) AS l FROM (SELECT 1 AS k) a LEFT JOIN (SELECT 2 AS k, [1] AS a) b ON a.k = b.k
+SELECT a.x, empty(a.x) AS e, b.k FROM (SELECT 1 AS k, [1, 2] AS x) a RIGHT JOIN (SELECT 2 AS k) b ON a.k = b.k
+SELECT a.k, b.k, length(a.x) AS p, length(b.y) AS q FROM (SELECT 1 AS k, [1] AS x) a FULL JOIN (SELECT 2 AS k, ['a', 'b'] AS y) b ON a.k = b.k ORDER BY p, q
+SELECT b.a AS g, count() AS c FROM (SELECT arrayJoin([1, 2, 3]) AS k) a LEFT JOIN (SELECT arrayJoin([2, 3]) AS k, emptyArrayUInt64() AS a) b ON a.k = b.k GROUP BY g
+SELECT b.t.1, b.t.2, isNull(b.t) AS n FROM (SELECT 1 AS k) a LEFT JOIN (SELECT 2 AS k, (1, 'x') AS t) b ON a.k = b.k
+SELECT b.m, isNull(b.m) AS n, length(b.m) AS l FROM (SELECT 1 AS k) a LEFT JOIN (SELECT 2 AS k, map('a', 1) AS m) b ON a.k = b.k
+SELECT 0/0 > 1 AS a, 0/0 = 0/0 AS b, 0/0 >= 5 AS c, 0/0 != 0/0 AS d, 1 < 0/0 AS e, 0/0 <=> 0/0 AS f, isDistinctFrom(0/0, 0/0) AS g
+SELECT x FROM (SELECT arrayJoin([0/0, 1., 2.]) AS x) WHERE NOT (x > 1.5) ORDER BY x
+SELECT x FROM (SELECT arrayJoin([1., 0/0, NULL, 2.]) AS x) ORDER BY x DESC
+SELECT x FROM (SELECT arrayJoin([1., 0/0, NULL, 2.]) AS x) ORDER BY x NULLS FIRST
+SELECT x, rank() OVER (ORDER BY x DESC) AS r FROM (SELECT arrayJoin([1., 0/0, 2.]) AS x) ORDER BY r
+SELECT countIf(x > 0.5) AS c, max(x) AS a, min(x) AS b, argMax(y, x) AS d FROM (SELECT arrayJoin([(1., 'a'), (0/0, 'b'), (3., 'c')]) AS p, p.1 AS x, p.2 AS y)
+SELECT toString(0/0) AS a, concat('x', 0/0) AS b, arrayStringConcat([0/0, 1.], ',') AS c, toString([0/0]) AS d
+SELECT program_id, countIf(stack_height > 1) / countIf(stack_height > 2) AS r FROM instructions GROUP BY program_id ORDER BY r DESC, program_id LIMIT 5
+WITH toDateTime('2024-01-01 00:00:00', 'Asia/Tokyo') AS x SELECT x = '2024-01-01 00:00:00' AS a, x IN ('2024-01-01 00:00:00', '2023-01-01 00:00:00') AS b, x = toDate('2024-01-01') AS c, x < toDate('2024-01-02') AS d
+WITH toDateTime64('2024-01-01 00:00:00.500', 3, 'Asia/Tokyo') AS x SELECT x = '2024-01-01 00:00:00.500' AS a, x > '2024-01-01 00:00:00' AS b, x > toDate('2024-01-01') AS c
+SELECT (x, 1) IN (('2024-01-01 00:00:00', 1), ('2024-01-02 00:00:00', 300)) AS a, (x, 1) < ('2024-01-01 00:00:01', 1) AS b, x IN (SELECT toDate('2024-01-01')) AS c FROM (SELECT toDateTime('2024-01-01 00:00:00', 'Asia/Tokyo') AS x)
+SELECT CAST('2024-01-01 00:00:00' AS DateTime('Asia/Tokyo')) AS a, toUnixTimestamp(a) AS u, CAST(a AS Date) AS d, CAST(a AS DateTime('UTC')) AS e, CAST(toDate('2024-01-01') AS DateTime('Asia/Tokyo')) AS f
+SELECT CAST(1704034800 AS DateTime('Asia/Tokyo')) AS a, toDateTime64(1704034800, 3, 'Asia/Tokyo') AS b, toDateTime64(toDate('2024-01-01'), 3, 'Asia/Tokyo') AS c
+SELECT if(slot > 0, toDate(block_time), toTimeZone(block_time, 'Asia/Tokyo')) AS a, greatest(toDate('2024-01-02'), toTimeZone(block_time, 'Asia/Tokyo')) AS b FROM blocks ORDER BY slot LIMIT 2
+SELECT toStartOfDay(block_time, 'Europe/Berlin') AS d, count() AS c FROM blocks GROUP BY d HAVING d >= '2023-11-14 00:00:00' ORDER BY d
+SELECT formatDateTime(block_time, '%F %T %z', 'Asia/Tokyo') AS a, formatDateTime(block_time, '%z|%%z') AS b, formatDateTime(block_time, '%H%z', 'America/St_Johns') AS c, formatDateTime(block_time, '%c|%e|%k|%l') AS d FROM blocks ORDER BY slot LIMIT 2
+SELECT stddevPop(DISTINCT stack_height) AS a, quantileExact(0.5)(DISTINCT stack_height) AS b, median(DISTINCT stack_height) AS c, sumCount(DISTINCT stack_height) AS d, groupBitXor(DISTINCT stack_height) AS e FROM instructions
+SELECT medianDistinct(fee) AS a, varSampDistinct(fee) AS b, entropyDistinct(fee) AS c, stddevPopIf(DISTINCT fee, success) AS d, groupArraySorted(3)(DISTINCT fee) AS e FROM transactions
+SELECT corr(DISTINCT x, y) AS a, covarPop(DISTINCT x, y) AS b, maxIntersections(DISTINCT x, y) AS c, quantileExactWeighted(0.5)(DISTINCT x, y) AS d FROM (SELECT arrayJoin([(1, 2), (1, 2), (9, 3), (4, 8)]) AS p, p.1 AS x, p.2 AS y)
+SELECT CAST(2.999 AS Decimal(9, 2)) AS a, -2.999::Decimal(9, 2) AS b, CAST('1.239' AS Decimal(9, 2)) AS c, toDecimal64OrNull('1.239', 2) AS d, toDecimal64(toDecimal64('1.239', 3), 2) AS e, toDecimal64('12345e-3', 2) AS f
+SELECT toString(toDecimal64(123456789012345678, 0) / 1) AS a, toString(toDecimal128(123456789012345678, 9) / 1000000000) AS b, 1 / toDecimal64('3', 2) AS c, toDecimal64('-10', 4) / toDecimal64('0.3', 2) AS d
+SELECT sum(toDecimal128(fee, 9)) / 1000000000 AS sol, sum(toDecimal64(fee, 2)) / count() AS a FROM transactions
+SELECT substring(s, position(s, ':')) AS a, substring(s, position(s, ':'), 3) AS b, substr(s, 2, length(s) - 5) AS c FROM (SELECT arrayJoin(['none', 'a:bc', 'abc', '']) AS s)
+SELECT arrayMap(p -> arrayMap(l -> substring('hello', p, l), range(-7, 8)), range(-7, 8)) AS a, arrayMap(p -> substring('hello', p), range(-7, 8)) AS b
+SELECT arrayMap(p -> arrayMap(l -> hex(substring(unhex('C3A4FF00'), p, l)), range(-5, 6)), range(-5, 6)) AS a, hex(substring(unhex('C3A4FF00'), -3, 2)) AS b
+SELECT arrayMap(p -> arrayMap(l -> substringUTF8('hällo', p, l), range(-7, 8)), range(-7, 8)) AS a
+SELECT a, b FROM (SELECT [1] AS x, emptyArrayUInt64() AS y) LEFT ARRAY JOIN x AS a, y AS b
+SELECT (number * 100, 1) IN (SELECT 5, 1) AS a, (number * 100, 'x') NOT IN (SELECT 200, 'x') AS b FROM numbers(4)
+SELECT ('5', 1) IN (SELECT 5, 1) AS a, (5, 1) IN (SELECT '5', 1) AS b, (materialize('x'), 1) IN (SELECT 5, 1) AS c, (toInt64(-1), 1) IN (SELECT toUInt64(18446744073709551615), 1) AS d, (1, NULL) IN (SELECT 1, NULL) AS e
+SELECT (slot, tx_index) IN (SELECT max(slot), 0 FROM transactions) AS a, count() AS c FROM transactions GROUP BY a ORDER BY a

@@ -1,3 +1,4 @@
+import { withoutNaN } from '../not-a-number.ts'
 import {
   arrayOf,
   asInt,
@@ -25,7 +26,7 @@ export type AggregateInput = Input & {
   readonly isDistinct: boolean
   /** Whether there may be no rows: without GROUP BY, or with a condition. */
   readonly mayBeEmpty: boolean
-  /** A call of the engine, with the condition and the window of this call. */
+  /** A call of the engine, with the condition and the window of this call; with its DISTINCT unless `isDistinct` is given. */
   engine(name: string, args: string, isDistinct?: boolean): string
 }
 
@@ -34,6 +35,8 @@ export type AggregateDefinition = {
   readonly argsMin: number
   readonly argsMax: number
   readonly parametersMax: number
+  /** Whether DISTINCT can be computed: not where the engine gets a product of the arguments, or the order of the rows counts. */
+  readonly takesDistinct: boolean
   compile(input: AggregateInput): Value
 }
 
@@ -42,9 +45,10 @@ export function defineAggregate(
   args: number | readonly [number, number],
   compile: (input: AggregateInput) => Value,
   parametersMax = 0,
+  takesDistinct = true,
 ): AggregateDefinition[] {
   const [argsMin, argsMax] = typeof args === 'number' ? [args, args] : args
-  return names.split(' ').map((name) => ({ name, argsMin, argsMax, parametersMax, compile }))
+  return names.split(' ').map((name) => ({ name, argsMin, argsMax, parametersMax, takesDistinct, compile }))
 }
 
 /** ClickHouse returns the default of the type for no rows, the engine NULL. */
@@ -66,7 +70,7 @@ const double = (given: Value): string => `CAST(${numberSql(given)} AS DOUBLE)`
 function sum(input: AggregateInput): Value {
   const given = input.arg(0)
   const { type } = given
-  if (type.kind === 'unknown') return value(input.engine('sum', plainSql(given), input.isDistinct), UNKNOWN)
+  if (type.kind === 'unknown') return value(input.engine('sum', plainSql(given)), UNKNOWN)
   const whole = asInt(type)
   const result: Type =
     whole !== undefined
@@ -75,7 +79,7 @@ function sum(input: AggregateInput): Value {
         ? { kind: 'decimal', precision: 38, scale: type.scale }
         : FLOAT64
   if (whole === undefined && type.kind !== 'float' && type.kind !== 'decimal') throw input.wrongType('takes numbers')
-  const sql = `CAST(${input.engine('sum', numberSql(given), input.isDistinct)} AS ${duckType(result)})`
+  const sql = `CAST(${input.engine('sum', numberSql(given))} AS ${duckType(result)})`
   return filled(sql, type.isNullable === true ? nullable(result) : result, input)
 }
 
@@ -92,7 +96,10 @@ function sumWithOverflow(input: AggregateInput): Value {
 
 function count(input: AggregateInput): Value {
   const [given] = input.args
-  if (given === undefined) return value(`CAST(${input.engine('count', '*')} AS UBIGINT)`, UINT64)
+  if (given === undefined) {
+    if (input.isDistinct) throw input.fail('takes columns after DISTINCT, not *')
+    return value(`CAST(${input.engine('count', '*')} AS UBIGINT)`, UINT64)
+  }
   if (input.isDistinct) return distinct(input)
   return value(`CAST(${input.engine('count', plainSql(given))} AS UBIGINT)`, UINT64)
 }
@@ -112,6 +119,14 @@ const same =
     return { ...filled(input.engine(engine, plainSql(given)), resultOf(given), input), isBytes: given.isBytes ?? false }
   }
 
+/** The largest value; not a number only where there is no other. */
+function largest(input: AggregateInput): Value {
+  const given = input.arg(0)
+  if (given.type.kind !== 'float') return same('max')(input)
+  const sql = `coalesce(${input.engine('max', withoutNaN(given.sql))}, ${input.engine('max', given.sql)})`
+  return filled(sql, resultOf(given), input)
+}
+
 const CONDITION = ' FILTER (WHERE '
 
 /** The last value that is not NULL. */
@@ -119,7 +134,7 @@ function last(input: AggregateInput): Value {
   const given = input.arg(0)
   if (given.type.isNullable !== true) return same('last')(input)
   const of = plainSql(given)
-  const rest = input.engine('last', of).slice(`last(${of})`.length)
+  const rest = input.engine('last', of, false).slice(`last(${of})`.length)
   // The engine takes IGNORE NULLS only with a window, and a condition only without one.
   const sql = rest.startsWith(CONDITION)
     ? `last(${of})${CONDITION}${of} IS NOT NULL AND ${rest.slice(CONDITION.length)}`
@@ -130,13 +145,17 @@ function last(input: AggregateInput): Value {
 }
 
 const argument =
-  (engine: string) =>
-  (input: AggregateInput): Value =>
-    filled(
-      input.engine(engine, `${plainSql(input.arg(0))}, ${plainSql(input.arg(1))}`),
+  (engine: 'arg_max' | 'arg_min') =>
+  (input: AggregateInput): Value => {
+    const [of, by] = [plainSql(input.arg(0)), plainSql(input.arg(1))]
+    const plainly = input.engine(engine, `${of}, ${by}`)
+    const isLargest = engine === 'arg_max' && input.arg(1).type.kind === 'float'
+    return filled(
+      isLargest ? `coalesce(${input.engine(engine, `${of}, ${withoutNaN(by)}`)}, ${plainly})` : plainly,
       input.arg(1).type.isNullable === true ? nullable(resultOf(input.arg(0))) : resultOf(input.arg(0)),
       input,
     )
+  }
 
 export function levels(input: AggregateInput): readonly number[] {
   const given = input.parameters.map(constantNumber)
@@ -248,10 +267,10 @@ export const AGGREGATES: readonly AggregateDefinition[] = [
     if (!isNumber(given.type) && given.type.kind !== 'unknown' && given.type.kind !== 'nothing')
       throw input.wrongType('takes numbers')
     const sql = given.type.kind === 'decimal' ? double(given) : numberSql(given)
-    return floating(input.engine('avg', sql, input.isDistinct), input)
+    return floating(input.engine('avg', sql), input)
   }),
   ...defineAggregate('min', 1, same('min')),
-  ...defineAggregate('max', 1, same('max')),
+  ...defineAggregate('max', 1, largest),
   ...defineAggregate('any any_value first_value', 1, same('any_value')),
   ...defineAggregate('anyLast last_value', 1, last),
   ...defineAggregate('argMax', 2, argument('arg_max')),
@@ -315,7 +334,7 @@ export const AGGREGATES: readonly AggregateDefinition[] = [
     (input) => {
       const max = constantNumber(input.parameters[0])
       if (max === undefined) throw input.fail('takes the number of elements')
-      const all = list({ ...input, parameters: [] }, false)
+      const all = list({ ...input, parameters: [] }, input.isDistinct)
       return value(`list_slice(list_sort(${all.sql}), 1, ${max})`, all.type)
     },
     1,
@@ -326,11 +345,16 @@ export const AGGREGATES: readonly AggregateDefinition[] = [
   ...defineAggregate('groupBitAnd BIT_AND', 1, same('bit_and')),
   ...defineAggregate('groupBitOr BIT_OR', 1, same('bit_or')),
   ...defineAggregate('groupBitXor BIT_XOR', 1, same('bit_xor')),
-  ...defineAggregate('avgWeighted', 2, (input) =>
-    floating(
-      `(${input.engine('sum', `${double(input.arg(0))} * ${double(input.arg(1))}`)} / ${input.engine('sum', double(input.arg(1)))})`,
-      input,
-    ),
+  ...defineAggregate(
+    'avgWeighted',
+    2,
+    (input) =>
+      floating(
+        `(${input.engine('sum', `${double(input.arg(0))} * ${double(input.arg(1))}`)} / ${input.engine('sum', double(input.arg(1)))})`,
+        input,
+      ),
+    0,
+    false,
   ),
   ...defineAggregate('boundingRatio', 2, (input) => {
     const [x, y] = [double(input.arg(0)), double(input.arg(1))]

@@ -2,6 +2,7 @@ import { arrayOf, asInt, defaultOf, duckType, FLOAT64, int, nullable, supertype,
 import { conditionSql, convert, numberSql, type Value, value } from '../value.ts'
 import { elements, filtered, index, indexSql, items, mapped, sameSizes, sumType } from './arrays.ts'
 import { bound, define, defineAll, type FunctionDefinition, type Input, test } from './definition.ts'
+import { ofShortList } from './list-length.ts'
 
 /** Functions of arrays that compare or move elements by their positions. */
 
@@ -44,11 +45,12 @@ function filledArray(input: Input, isReverse: boolean): Value {
   const among = isReverse ? `range(i_, len(${list.sql}) + 1)` : 'range(1, i_ + 1)'
   const nearest = isReverse ? 'list_min' : 'list_max'
   const end = isReverse ? `len(${list.sql})` : '1'
-  const sql = bound(
-    input,
-    flags,
-    (known) =>
+  const sql = bound(input, flags, (known) =>
+    ofShortList(
+      input,
+      known,
       `list_transform(${list.sql}, lambda e_, i_: list_extract(${list.sql}, coalesce(${nearest}(list_filter(${among}, lambda j_: list_extract(${known}, j_))), ${end})))`,
+    ),
   )
   return value(sql, arrayOf(items(list, input)))
 }
@@ -62,7 +64,7 @@ function parts(input: Input, isReverse: boolean): Value {
       input,
       `list_filter(range(1, len(${known}) + 1), lambda i_: i_ = 1 OR list_extract(${known}, i_ - ${shift}))`,
       (starts) =>
-        `list_transform(${starts}, lambda s_, k_: list_slice(${list.sql}, s_, coalesce(list_extract(${starts}, k_ + 1), len(${known}) + 1) - 1))`,
+        `list_transform(${ofShortList(input, known, starts)}, lambda s_, k_: list_slice(${list.sql}, s_, coalesce(list_extract(${starts}, k_ + 1), len(${known}) + 1) - 1))`,
     ),
   )
   return value(sql, arrayOf(arrayOf(items(list, input))))
@@ -84,7 +86,7 @@ function hasSubstr(input: Input): Value {
   const { lists } = sameLists(input)
   const [list = '', part = ''] = lists
   return test(
-    `(len(list_filter(range(1, len(${list}) - len(${part}) + 2), lambda i_: list_slice(${list}, i_, i_ + len(${part}) - 1) = ${part})) > 0)`,
+    `(len(list_filter(${ofShortList(input, list, `range(1, len(${list}) - len(${part}) + 2)`)}, lambda i_: list_slice(${list}, i_, i_ + len(${part}) - 1) = ${part})) > 0)`,
   )
 }
 
@@ -98,7 +100,11 @@ function enumerated(input: Input, isDense: boolean): Value {
           `list_filter(${list}, lambda e_, i_: list_position(${list}, e_) = i_)`,
           (known) => `list_transform(${list}, lambda e_: list_position(${known}, e_))`,
         )
-      : `list_transform(${list}, lambda e_, i_: len(list_filter(list_slice(${list}, 1, i_), lambda f_: f_ IS NOT DISTINCT FROM e_)))`,
+      : ofShortList(
+          input,
+          list,
+          `list_transform(${list}, lambda e_, i_: len(list_filter(list_slice(${list}, 1, i_), lambda f_: f_ IS NOT DISTINCT FROM e_)))`,
+        ),
   )
   return value(`CAST(${sql} AS UINTEGER[])`, arrayOf(UINT32))
 }
@@ -133,10 +139,12 @@ export const ARRAY_POSITION_FUNCTIONS: readonly FunctionDefinition[] = [
     return value(
       bound(
         input,
-        bound(
-          input,
-          sql,
-          (list) => `list_transform(range(1, len(${list}) + 1), lambda i_: list_sum(list_slice(${list}, 1, i_)))`,
+        bound(input, sql, (list) =>
+          ofShortList(
+            input,
+            list,
+            `list_transform(range(1, len(${list}) + 1), lambda i_: list_sum(list_slice(${list}, 1, i_)))`,
+          ),
         ),
         (known) =>
           `list_transform(${known}, lambda e_, i_: CAST(e_ - least(0, list_min(list_slice(${known}, 1, i_))) AS ${duckType(type)}))`,

@@ -29,10 +29,8 @@ import {
   value,
 } from '../value.ts'
 import { define, defineAll, type FunctionDefinition, type Input, test, text, u64, withNulls } from './definition.ts'
+import { LIST_LENGTH_MAX, ofShortList } from './list-length.ts'
 import { guarded } from './numbers.ts'
-
-/** Longest list that a function makes out of a number. */
-const LIST_LENGTH_MAX = 100_000
 
 /** Functions whose first argument may be a lambda. */
 export const LAMBDA_FUNCTIONS: ReadonlySet<string> = new Set(
@@ -309,10 +307,8 @@ export const ARRAY_FUNCTIONS: readonly FunctionDefinition[] = [
   define('range', [1, 3], range),
   define('arrayCumSum', [1, 10], (input) => {
     const { sql, of } = elements(input)
-    return array(
-      `list_transform(range(1, len(${sql}) + 1), lambda i_: CAST(list_sum(list_slice(${sql}, 1, i_)) AS ${duckType(sumType(of))}))`,
-      sumType(of),
-    )
+    const sums = `list_transform(range(1, len(${sql}) + 1), lambda i_: CAST(list_sum(list_slice(${sql}, 1, i_)) AS ${duckType(sumType(of))}))`
+    return array(ofShortList(input, sql, sums), sumType(of))
   }),
   define('arrayDifference', [1, 10], (input) => {
     const { sql, of } = elements(input)

@@ -14,6 +14,7 @@ import {
   UINT64,
 } from '../types.ts'
 import { constantNumber, constantText, numberSql, plainSql, quoteText, toText, type Value, value } from '../value.ts'
+import { decimalSql } from './decimals.ts'
 import { define, defineAll, type FunctionDefinition, type Input, text } from './definition.ts'
 
 /** Conversions that check the value, and values that are made at random. */
@@ -32,6 +33,7 @@ function accurate(input: Input): { readonly sql: string; readonly type: Type } {
     const whole = `trunc(${given.sql}) = ${given.sql}`
     return { sql: `(CASE WHEN ${whole} THEN TRY_CAST(${given.sql} AS ${duckType(type)}) END)`, type }
   }
+  if (type.kind === 'decimal') return { sql: decimalSql(given, type, 'TRY_CAST'), type }
   const isWhole = given.type.kind === 'string' && asInt(type) !== undefined
   const cast = `TRY_CAST(${plainSql(given)} AS ${duckType(type)})`
   return { sql: isWhole ? `(CASE WHEN regexp_full_match(${given.sql}, '[+-]?\\d+') THEN ${cast} END)` : cast, type }
@@ -49,8 +51,8 @@ const decimals = SIZES.flatMap(([name, precision]) => {
     const scale = constantNumber(input.arg(1))
     if (scale === undefined || scale < 0 || scale > precision)
       throw input.fail(`takes a constant scale up to ${precision}`)
-    const type: Type = { kind: 'decimal', precision, scale }
-    return { sql: `TRY_CAST(${plainSql(input.arg(0))} AS ${duckType(type)})`, type }
+    const type = { kind: 'decimal', precision, scale } as const
+    return { sql: decimalSql(input.arg(0), type, 'TRY_CAST'), type }
   }
   return [
     define(`${name}OrNull`, 2, (input) => value(read(input).sql, nullable(read(input).type)), { nulls: false }),

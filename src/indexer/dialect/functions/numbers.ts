@@ -17,8 +17,10 @@ import {
   UINT8,
   UINT16,
   UNKNOWN,
+  zoneOf,
 } from '../types.ts'
-import { condition, conditionSql, constantNumber, numberSql, plainSql, type Value, value } from '../value.ts'
+import { condition, conditionSql, constantNumber, convert, numberSql, plainSql, type Value, value } from '../value.ts'
+import { divideDecimals } from './decimals.ts'
 import { define, defineAll, type FunctionDefinition, type Input, u8, u64 } from './definition.ts'
 import { addInterval, timeDifference } from './time-arithmetic.ts'
 
@@ -88,11 +90,10 @@ function minus(input: Input): Value {
 
 function divide(input: Input): Value {
   const [a, b] = [input.arg(0), input.arg(1)]
-  if (a.type.kind === 'decimal' && b.type.kind !== 'float')
-    return value(
-      `CAST(trunc(CAST(${numberSql(a)} AS DOUBLE) / CAST(${numberSql(b)} AS DOUBLE), ${a.type.scale}) AS ${duckType(a.type)})`,
-      plain(a.type),
-    )
+  const isExact = ({ type }: Value): boolean =>
+    type.kind === 'decimal' || type.kind === 'nothing' || asInt(type) !== undefined
+  const isDecimal = a.type.kind === 'decimal' || b.type.kind === 'decimal'
+  if (isDecimal && isExact(a) && isExact(b)) return divideDecimals(a, b)
   if (!isNumber(a.type) || !isNumber(b.type)) {
     if (a.type.kind === 'unknown' || b.type.kind === 'unknown')
       return value(`(${plainSql(a)} / ${plainSql(b)})`, UNKNOWN)
@@ -262,7 +263,11 @@ function extreme(name: 'greatest' | 'least', input: Input): Value {
   const type = supertype(input.args.map((each) => plain(each.type)))
   if (type === undefined) throw input.fail('takes arguments of one type')
   const parts = input.args.map((each) =>
-    isNumber(type) ? `CAST(${numberSql(each)} AS ${duckType(type)})` : plainSql(each),
+    isNumber(type)
+      ? `CAST(${numberSql(each)} AS ${duckType(type)})`
+      : zoneOf(type) === undefined
+        ? plainSql(each)
+        : convert(each, type),
   )
   return value(`${name}(${parts.join(', ')})`, type)
 }

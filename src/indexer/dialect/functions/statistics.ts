@@ -10,6 +10,7 @@ import {
   sortedValues,
 } from './aggregates.ts'
 import { bound } from './definition.ts'
+import { LIST_LENGTH_MAX, ofShortList } from './list-length.ts'
 
 /** Moments, regressions, and quantiles by other rules than those of quantile and quantileExact. */
 
@@ -71,20 +72,20 @@ function interpolated(input: AggregateInput, level: number): string {
   })
 }
 
-/** The first value at which the running sum of weights reaches the level. */
+/** The first value at which the running sum of weights reaches the level: one pass, which keeps the value until then and the sum. */
 function weighted(input: AggregateInput, level: number): string {
   const all = input.engine(
     'list',
-    `struct_pack(v := ${plainSql(input.arg(0))}, w := CAST(${numberSql(input.arg(1))} AS BIGINT))`,
+    `struct_pack(v := ${plainSql(input.arg(0))}, w := CAST(${numberSql(input.arg(1))} AS HUGEINT))`,
   )
   const pairs = `list_sort(list_filter(${all}, lambda p_: struct_extract(p_, 'v') IS NOT NULL))`
-  const weights = (list: string, to: string): string =>
-    `list_sum(list_transform(list_slice(${list}, 1, ${to}), lambda p_: struct_extract(p_, 'w')))`
-  return bound(
-    input,
-    pairs,
-    (list) =>
-      `struct_extract(list_extract(${list}, list_min(list_filter(range(1, len(${list}) + 1), lambda i_: ${weights(list, 'i_')} >= ${level} * ${weights(list, `len(${list})`)}))), 'v')`,
+  return bound(input, pairs, (list) =>
+    bound(input, `${level} * list_sum(list_transform(${list}, lambda p_: struct_extract(p_, 'w')))`, (wanted) => {
+      const next = "struct_pack(v := struct_extract(p_, 'v'), w := struct_extract(a_, 'w') + struct_extract(p_, 'w'))"
+      const reached = `list_reduce(${list}, lambda a_, p_: CASE WHEN struct_extract(a_, 'w') >= ${wanted} THEN a_ ELSE ${next} END)`
+      const found = `(CASE WHEN len(${list}) > 0 THEN struct_extract(${reached}, 'v') END)`
+      return ofShortList(input, list, found, LIST_LENGTH_MAX)
+    }),
   )
 }
 
@@ -115,7 +116,7 @@ function intersections(input: AggregateInput): Value {
       input,
       pairs,
       (list) =>
-        `CAST(coalesce(list_max(list_transform(${list}, lambda p_: len(list_filter(${list}, lambda q_: struct_extract(q_, 'a') <= struct_extract(p_, 'a') AND struct_extract(p_, 'a') < struct_extract(q_, 'b'))))), 0) AS UBIGINT)`,
+        `CAST(coalesce(list_max(list_transform(${ofShortList(input, list, list)}, lambda p_: len(list_filter(${list}, lambda q_: struct_extract(q_, 'a') <= struct_extract(p_, 'a') AND struct_extract(p_, 'a') < struct_extract(q_, 'b'))))), 0) AS UBIGINT)`,
     ),
     UINT64,
   )
@@ -134,11 +135,12 @@ function movingSum(input: AggregateInput): {
   const type: Type = whole === undefined ? FLOAT64 : int(64, whole.isSigned)
   const from = window === undefined ? '1' : `greatest(1, i_ - ${window - 1})`
   const all = `coalesce(${input.engine('list', numberSql(input.arg(0)))}, [])`
-  const sql = bound(
-    input,
-    all,
-    (list) =>
+  const sql = bound(input, all, (list) =>
+    ofShortList(
+      input,
+      list,
       `list_transform(${list}, lambda e_, i_: CAST(list_sum(list_slice(${list}, ${from}, i_)) AS ${duckType(type)}))`,
+    ),
   )
   return { sql, window, type }
 }
@@ -163,10 +165,10 @@ const each = (input: AggregateInput, of: (level: number) => string, type: Type):
 }
 
 export const STATISTICS: readonly AggregateDefinition[] = [
-  ...defineAggregate('skewPop', 1, skew(false)),
-  ...defineAggregate('skewSamp', 1, skew(true)),
-  ...defineAggregate('kurtPop', 1, kurtosis(false)),
-  ...defineAggregate('kurtSamp', 1, kurtosis(true)),
+  ...defineAggregate('skewPop', 1, skew(false), 0, false),
+  ...defineAggregate('skewSamp', 1, skew(true), 0, false),
+  ...defineAggregate('kurtPop', 1, kurtosis(false), 0, false),
+  ...defineAggregate('kurtSamp', 1, kurtosis(true), 0, false),
   ...defineAggregate('simpleLinearRegression', 2, regression),
   ...defineAggregate('quantileExactHigh medianExactHigh', 1, (input) => at(input, high), 1),
   ...defineAggregate(
@@ -195,6 +197,7 @@ export const STATISTICS: readonly AggregateDefinition[] = [
     1,
     (input) => value(movingSum(input).sql, arrayOf(movingSum(input).type)),
     1,
+    false,
   ),
   ...defineAggregate(
     'groupArrayMovingAvg',
@@ -205,6 +208,7 @@ export const STATISTICS: readonly AggregateDefinition[] = [
       return value(`list_transform(${sql}, lambda s_: CAST(s_ AS DOUBLE) / ${window})`, arrayOf(FLOAT64))
     },
     1,
+    false,
   ),
   ...defineAggregate('uniqUpTo', 1, uniqUpTo, 1),
   ...defineAggregate('retention', [1, 32], retention),

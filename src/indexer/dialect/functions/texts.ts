@@ -1,4 +1,5 @@
-import { arrayOf, BYTES, int, STRING, type Type } from '../types.ts'
+import { foldName } from '../../query/sql-tokens.ts'
+import { arrayOf, asInt, BYTES, int, STRING, type Type } from '../types.ts'
 import {
   bytesSql,
   constantNumber,
@@ -44,12 +45,15 @@ function isEmpty(input: Input, operator: '=' | '<>'): Value {
 function substring(input: Input): Value {
   const given = input.arg(0)
   const of = given.isBytes === true ? given.sql : t(input, 0)
-  const [from, length] = substringPlace(input, of)
-  const count = length === undefined ? '' : `, ${length}`
+  const { from, count } = substringPlace(input, given.isBytes === true ? `octet_length(${of})` : `length(${of})`)
+  if (given.isBytes !== true) return text(`substring(${of}, ${[from, ...count].join(', ')})`)
   // The engine has no substring of bytes: two hexadecimal digits stand for each.
-  if (given.isBytes === true)
-    return bytes(`unhex(substring(hex(${of}), (${from}) * 2 - 1${length === undefined ? '' : `, (${length}) * 2`}))`)
-  return text(`substring(${of}, ${from}${count})`)
+  const place = constantNumber(input.arg(1))
+  const first =
+    place === undefined
+      ? `(CASE WHEN ${from} > 0 THEN ${from} * 2 - 1 ELSE ${from} * 2 END)`
+      : `${from} * 2${place > 0 ? ' - 1' : ''}`
+  return bytes(`unhex(substring(hex(${of}), ${[first, ...count.map((sql) => `(${sql}) * 2`)].join(', ')}))`)
 }
 
 function cut(input: Input, name: 'left' | 'right'): Value {
@@ -58,18 +62,27 @@ function cut(input: Input, name: 'left' | 'right'): Value {
   return text(`${name}(${t(input, 0)}, ${whole(input, 1)})`)
 }
 
-/** Position and length for the engine, which reads 0 and negative lengths in another way: those of constants are translated. */
-function substringPlace(input: Input, of: string): readonly [from: string, length?: string] {
-  const [from, length] = [constantNumber(input.arg(1)), constantNumber(input.args[2])]
-  // Nothing is at position 0.
-  if (from === 0) return ['1', '0']
-  if (input.args.length < 3) return [whole(input, 1)]
-  if (from === undefined || length === undefined || length >= 0) return [whole(input, 1), whole(input, 2)]
+/** Position and length for the engine, which reads 0 and negative lengths in another way. `size` is the length of the text. */
+function substringPlace(input: Input, size: string): { readonly from: string; readonly count: readonly string[] } {
+  const [from, count] = [constantNumber(input.arg(1)), constantNumber(input.args[2])]
+  const characters = `CAST(${size} AS BIGINT)`
+  // Of characters the length is counted from the first one, of bytes from a place before it.
+  const isClamped = foldName(input.name) === 'substringutf8' && (from === undefined || from < 0)
+  const first = whole(input, 1)
+  const start = isClamped ? `(CASE WHEN ${first} < 0 THEN greatest(${first}, -${characters}) ELSE ${first} END)` : first
+  const mayBeZero = from === undefined || from === 0
+  if (input.args.length < 3)
+    return { from: start, count: mayBeZero ? [nothingAtZero(first, `${characters} + abs(${first})`)] : [] }
+  const length = whole(input, 2)
+  const isSigned = asInt(input.arg(2).type)?.isSigned !== false
+  const counted = count === undefined ? isSigned : count < 0
   // A negative length ends so many characters before the end, from which a negative position counts, too.
-  if (from < 0) return [whole(input, 1), String(Math.max(0, length - from))]
-  const characters = input.arg(0).isBytes === true ? `octet_length(${of})` : `length(${of})`
-  return [whole(input, 1), `greatest(0, CAST(${characters} AS BIGINT) + (${length - from + 1}))`]
+  const ending = `greatest(0, ${length} - ${first} + (CASE WHEN ${first} > 0 THEN ${characters} + 1 ELSE 0 END))`
+  const own = counted ? `(CASE WHEN ${length} < 0 THEN ${ending} ELSE ${length} END)` : length
+  return { from: start, count: [mayBeZero ? nothingAtZero(first, own) : own] }
 }
+
+const nothingAtZero = (from: string, count: string): string => `(CASE WHEN ${from} = 0 THEN 0 ELSE ${count} END)`
 
 function concat(input: Input): Value {
   if (input.args.some(({ isBytes }) => isBytes === true)) return bytes(`(${input.args.map(bytesSql).join(' || ')})`)

@@ -1,4 +1,5 @@
 import { QueryError } from '../../query/error.ts'
+import { compareSql } from '../not-a-number.ts'
 import {
   arrayOf,
   asInt,
@@ -19,6 +20,7 @@ import {
   tupleOf,
   typeName,
   UNKNOWN,
+  zoneOf,
 } from '../types.ts'
 import {
   condition,
@@ -27,14 +29,18 @@ import {
   constantText,
   convert,
   isAnyNullable,
+  localSql,
   numberSql,
   plainSql,
   quoteText,
   toText,
+  utcSql,
   type Value,
   value,
 } from '../value.ts'
+import { decimalSql } from './decimals.ts'
 import { define, defineAll, type FunctionDefinition, type Input, text } from './definition.ts'
+import { momentSql } from './time/arguments.ts'
 
 /** Both sides in one type, so that the engine compares as ClickHouse does: a text constant becomes a time or a number. */
 export function comparable(a: Value, b: Value): readonly [string, string] {
@@ -46,16 +52,35 @@ export function comparable(a: Value, b: Value): readonly [string, string] {
   if (a.isBytes === true || b.isBytes === true)
     return [a.isBytes === true ? a.sql : `encode(${a.sql})`, b.isBytes === true ? b.sql : `encode(${b.sql})`]
   if (isNumber(x) && isNumber(y)) return [numberSql(a), numberSql(b)]
-  if (x.kind === 'tuple' && y.kind === 'tuple') {
-    const type = supertype([plain(x), plain(y)])
-    if (type !== undefined) return [convert(a, type), convert(b, type)]
-  }
+  // A date begins at midnight of the zone.
+  if (x.kind === 'date' && zoneOf(y) !== undefined) return [convert(a, y), plainSql(b)]
+  if (y.kind === 'date' && zoneOf(x) !== undefined) return [plainSql(a), convert(b, x)]
+  if (x.kind === 'tuple' && y.kind === 'tuple') return comparableTuples([a, x.items], [b, y.items])
   return [plainSql(a), plainSql(b)]
+}
+
+type TupleSide = readonly [given: Value, items: readonly Type[]]
+
+/** Tuples of one type if there is one, else element by element. */
+function comparableTuples([a, items]: TupleSide, [b, others]: TupleSide): readonly [string, string] {
+  const type = supertype([plain(a.type), plain(b.type)])
+  if (type !== undefined) return [convert(a, type), convert(b, type)]
+  if (items.length !== others.length) return [plainSql(a), plainSql(b)]
+  const element = (of: Value, item: Type, at: number): Value => ({
+    ...value(`struct_extract(${of.sql}, '${at + 1}')`, item),
+    isConstant: of.isConstant ?? false,
+  })
+  const pairs = items.map((item, at) => comparable(element(a, item, at), element(b, others[at] as Type, at)))
+  const packed = (side: 0 | 1): string =>
+    `struct_pack(${pairs.map((pair, at) => `"${at + 1}" := ${pair[side]}`).join(', ')})`
+  return [packed(0), packed(1)]
 }
 
 function castTo(given: Value, type: Type): string {
   if (type.kind === 'int') return wholeSql(given, type)
-  return `CAST(${given.sql} AS ${type.kind === 'datetime' || type.kind === 'datetime64' ? 'TIMESTAMP' : isNumber(type) ? 'DOUBLE' : duckType(type)})`
+  if (type.kind === 'datetime' || type.kind === 'datetime64')
+    return utcSql(`CAST(${given.sql} AS TIMESTAMP)`, zoneOf(type))
+  return `CAST(${given.sql} AS ${isNumber(type) ? 'DOUBLE' : duckType(type)})`
 }
 
 const HUGE: IntType = { kind: 'int', bits: 128, isSigned: true }
@@ -103,7 +128,7 @@ function compare(input: Input, operator: string): Value {
       `Cannot convert the text at position ${input.at} to ${typeName((notNumber[1] as Value).type)}: function ${input.name} compares it with a number.`,
     )
   const [x, y] = comparable(a, b)
-  return condition(`(${x} ${operator} ${y})`)
+  return condition(compareSql(x, operator, y, [a, b]))
 }
 
 /** A constant text that is no number. */
@@ -139,8 +164,9 @@ function caseWithExpression(input: Input): Value {
   const type = branchType(results, input)
   const cases: string[] = []
   for (let at = 0; at + 1 < rest.length; at += 2) {
-    const [x, y] = comparable(subject, rest[at] as Value)
-    cases.push(`WHEN ${x} = ${y} THEN ${convert(rest[at + 1] as Value, type)}`)
+    const when = rest[at] as Value
+    const [x, y] = comparable(subject, when)
+    cases.push(`WHEN ${compareSql(x, '=', y, [subject, when])} THEN ${convert(rest[at + 1] as Value, type)}`)
   }
   return value(`(CASE ${cases.join(' ')} ELSE ${convert(rest.at(-1) as Value, type)} END)`, type)
 }
@@ -225,16 +251,8 @@ const decimal = (name: string, precision: number): FunctionDefinition =>
     const scale = constantNumber(input.arg(1))
     if (scale === undefined || scale < 0 || scale > precision)
       throw input.fail(`takes a constant scale up to ${precision}`)
-    const type: Type = { kind: 'decimal', precision, scale }
-    const given = input.arg(0)
-    // Digits after the scale are cut off.
-    const cut =
-      given.type.kind === 'float'
-        ? `trunc(${given.sql} * CAST(${10 ** scale} AS DOUBLE)) / CAST(${10 ** scale} AS DOUBLE)`
-        : given.type.kind === 'string'
-          ? `regexp_replace(${given.sql}, '^([+-]?\\d*\\.\\d{${scale}})\\d+$', '\\1')`
-          : plainSql(given)
-    return value(`CAST(${cut} AS ${duckType(type)})`, type)
+    const type = { kind: 'decimal', precision, scale } as const
+    return value(decimalSql(input.arg(0), type), type)
   })
 
 export const VALUE_FUNCTIONS: readonly FunctionDefinition[] = [
@@ -252,7 +270,7 @@ export const VALUE_FUNCTIONS: readonly FunctionDefinition[] = [
     (input) => {
       const [x, y] = comparable(input.arg(0), input.arg(1))
       return value(
-        `(CASE WHEN ${x} = ${y} THEN NULL ELSE ${plainSql(input.arg(0))} END)`,
+        `(CASE WHEN ${compareSql(x, '=', y, [input.arg(0), input.arg(1)])} THEN NULL ELSE ${plainSql(input.arg(0))} END)`,
         nullable(plain(input.arg(0).type)),
       )
     },
@@ -344,19 +362,19 @@ export function castValue(given: Value, type: Type, fail: Input['fail']): Value 
   const result = isNullable ? nullable(type) : type
   if (type.kind === 'bool')
     return value(given.type.kind === 'string' ? `CAST(${given.sql} AS BOOLEAN)` : conditionSql(given), result)
+  if (type.kind === 'decimal') return value(decimalSql(given, type), result)
   if (isNumber(type)) return value(toNumber(given, type, 'CAST'), result)
   if (type.kind === 'date')
     return value(
       isTime(given.type) || given.type.kind === 'string'
-        ? `CAST(${given.sql} AS DATE)`
+        ? `CAST(${localSql(given)} AS DATE)`
         : `CAST(make_timestamp(CAST(${numberSql(given)} AS BIGINT) * 86400000000) AS DATE)`,
       result,
     )
-  if (isTime(type)) {
-    const sql = isNumber(given.type)
-      ? `make_timestamp(CAST(${numberSql(given)} * 1000000 AS BIGINT))`
-      : `CAST(${given.sql} AS TIMESTAMP)`
-    return value(type.kind === 'datetime' ? `date_trunc('second', ${sql})` : sql, result)
+  if (type.kind === 'datetime' || type.kind === 'datetime64') {
+    const zone = type.zone ?? zoneOf(given.type)
+    const time = momentSql(given, zone)
+    return value(type.kind === 'datetime' ? `date_trunc('second', ${time})` : time, { ...result, zone } as Type)
   }
   if (type.kind === 'map' && given.type.kind === 'tuple' && given.type.items.every(({ kind }) => kind === 'array'))
     return value(

@@ -2,8 +2,10 @@ import { QueryError } from '../../query/error.ts'
 import { compile } from '../compile-expression.ts'
 import type { Context } from '../context.ts'
 import { textOf } from '../expression/text.ts'
+import { orderSql } from '../not-a-number.ts'
 import type { Expression, Select } from '../syntax.ts'
-import { conditionSql, constantNumber, plainSql } from '../value.ts'
+import { type Type, UNKNOWN } from '../types.ts'
+import { conditionSql, constantNumber, plainSql, type Value } from '../value.ts'
 import { fillSql, type Ordered } from './fill.ts'
 import type { Item } from './items.ts'
 
@@ -17,9 +19,7 @@ export function finishRows(select: Select, items: readonly Item[], context: Cont
   const having = select.having === undefined ? [] : [conditionSql(compile(select.having, context))]
   const qualify = select.qualify === undefined ? '' : ` QUALIFY ${conditionSql(compile(select.qualify, context))}`
   const ordered = orderedColumns(select, items, columns)
-  const order = ordered
-    .map(({ item, column }) => `${column} ${item.isDescending ? 'DESC' : 'ASC'} NULLS ${item.nulls}`)
-    .join(', ')
+  const order = ordered.map(({ item, column }) => orderSql(column, columns.typeOf(column), item)).join(', ')
   const orderBy = order === '' ? '' : `ORDER BY ${order}`
   const limitBy =
     select.limitBy === undefined
@@ -61,7 +61,7 @@ class InnerColumns {
   readonly #select: Select
   readonly #items: readonly Item[]
   readonly #context: Context
-  readonly #extra: string[] = []
+  readonly #extra: Value[] = []
 
   constructor(select: Select, items: readonly Item[], context: Context) {
     this.#select = select
@@ -74,7 +74,8 @@ class InnerColumns {
   }
 
   sql(): string {
-    return [...this.#items.map((item, at) => `${plainSql(item.value)} AS o${at + 1}`), ...this.#extra].join(', ')
+    const own = this.#items.map((item, at) => `${plainSql(item.value)} AS o${at + 1}`)
+    return [...own, ...this.#extra.map((each, at) => `${plainSql(each)} AS x${at + 1}`)].join(', ')
   }
 
   /** The name of the column that has the value of this expression. Adds one where there is none. */
@@ -95,8 +96,14 @@ class InnerColumns {
         `ORDER BY after SELECT DISTINCT is offered for columns of the SELECT list, at position ${expression.at}.`,
       )
     const name = `x${this.#extra.length + 1}`
-    this.#extra.push(`${plainSql(compile(expression, this.#context))} AS ${name}`)
+    this.#extra.push(compile(expression, this.#context))
     return name
+  }
+
+  /** The type of a column, by its name. */
+  typeOf(name: string): Type {
+    const at = Number(name.slice(1)) - 1
+    return (name.startsWith('o') ? this.#items[at]?.value : this.#extra[at])?.type ?? UNKNOWN
   }
 }
 

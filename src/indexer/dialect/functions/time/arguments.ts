@@ -1,5 +1,5 @@
-import { DATETIME, isTime, type Type, typeName } from '../../types.ts'
-import { constantText, localSql, utcSql, type Value, value } from '../../value.ts'
+import { asInt, DATETIME, isNumber, isTime, type Type, typeName } from '../../types.ts'
+import { constantText, localSql, numberSql, plainSql, utcSql, type Value, value } from '../../value.ts'
 import type { Input } from '../definition.ts'
 import { isTimeZone } from '../time-zone.ts'
 
@@ -37,3 +37,12 @@ export function zoneFrom(given: Value | undefined, input: Input): string | undef
 export const local = (given: Value): string => localSql({ ...given, sql: utc(given) })
 
 export const utc = (given: Value): string => `CAST(${given.sql} AS TIMESTAMP)`
+
+/** A number of seconds, a time, a date or a text as a moment; texts and dates are those of the zone. */
+export function momentSql(given: Value, zone: string | undefined): string {
+  // A whole number of few bits would be out of its range.
+  if (asInt(given.type) !== undefined) return `make_timestamp(CAST(${numberSql(given)} AS BIGINT) * 1000000)`
+  if (isNumber(given.type)) return `make_timestamp(CAST(${numberSql(given)} * 1000000 AS BIGINT))`
+  const time = `CAST(${plainSql(given)} AS TIMESTAMP)`
+  return given.type.kind === 'datetime' || given.type.kind === 'datetime64' ? time : utcSql(time, zone)
+}

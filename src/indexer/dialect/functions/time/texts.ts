@@ -1,8 +1,8 @@
 import { DATE, DATETIME, type Type } from '../../types.ts'
 import { constantNumber, constantText, plainSql, quoteText, utcSql, type Value, value } from '../../value.ts'
 import { define, defineAll, type FunctionDefinition, type Input, text } from '../definition.ts'
-import { local, timeIn, zoneFrom } from './arguments.ts'
-import { dateTimePattern } from './pattern.ts'
+import { timeIn, zoneFrom } from './arguments.ts'
+import { formatted, parsedPattern } from './pattern.ts'
 
 /** Times from texts and back. */
 
@@ -29,7 +29,7 @@ function bestEffort(input: Input, cast: 'CAST' | 'TRY_CAST'): string {
 function formatDateTime(input: Input): Value {
   const pattern = constantText(input.arg(1))
   if (pattern === undefined) throw input.fail('takes a constant pattern')
-  return text(`strftime(${local(timeIn(input, 2))}, ${quoteText(dateTimePattern(pattern, input))})`)
+  return text(formatted(timeIn(input, 2), pattern, input))
 }
 
 /** A zone in which the text is not converted. */
@@ -71,7 +71,7 @@ export const TIME_TEXT_FUNCTIONS: readonly FunctionDefinition[] = [
   define('parseDateTime', [1, 3], (input) => {
     const pattern = constantText(input.args[1]) ?? '%Y-%m-%d %H:%i:%s'
     const zone = zoneFrom(input.args[2], input)
-    const sql = `strptime(${input.arg(0).sql}, ${quoteText(dateTimePattern(pattern, input))})`
+    const sql = `strptime(${input.arg(0).sql}, ${quoteText(parsedPattern(pattern, zone, input))})`
     return value(utcSql(sql, zone), { ...DATETIME, zone } as Type)
   }),
   ...defineAll('formatDateTime DATE_FORMAT dateFormat', [2, 3], formatDateTime),

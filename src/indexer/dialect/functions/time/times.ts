@@ -25,8 +25,8 @@ import {
 } from '../../value.ts'
 import { define, defineAll, type FunctionDefinition, type Input, text } from '../definition.ts'
 import { INTERVAL_UNITS, shift, startOfInterval } from '../time-arithmetic.ts'
-import { inZone, local, timeIn, timeOf, utc, zoneFrom } from './arguments.ts'
-import { dateTimePattern } from './pattern.ts'
+import { inZone, local, momentSql, timeIn, timeOf, utc, zoneFrom } from './arguments.ts'
+import { formatted } from './pattern.ts'
 
 /** A text that is moved by an interval becomes a time of this type. */
 const SHIFTED_TEXT: Type = { kind: 'datetime64', scale: 3 }
@@ -152,10 +152,7 @@ function toDateTime64(input: Input): Value {
   if (scale === undefined || scale < 0 || scale > 9) throw input.fail('takes the number of digits of a second, 0 to 9')
   const zone = zoneFrom(input.args[2], input) ?? ('zone' in given.type ? given.type.zone : undefined)
   const type: Type = { kind: 'datetime64', scale, zone }
-  if (isTime(given.type)) return value(`CAST(${given.sql} AS TIMESTAMP)`, type)
-  if (given.type.kind === 'string' || given.type.kind === 'unknown')
-    return value(utcSql(`CAST(${plainSql(given)} AS TIMESTAMP)`, zone), type)
-  return value(`make_timestamp(CAST(${numberSql(given)} * 1000000 AS BIGINT))`, type)
+  return value(momentSql(given, zone), type)
 }
 
 function toDate(input: Input): Value {
@@ -292,7 +289,7 @@ export const TIME_FUNCTIONS: readonly FunctionDefinition[] = [
     if (pattern === undefined) throw input.fail('takes a constant pattern')
     const zone = zoneFrom(input.args[2], input)
     const shown = zone === undefined ? time : inZone(time, zone)
-    return text(`strftime(${local(shown)}, ${quoteText(dateTimePattern(pattern, input))})`)
+    return text(formatted(shown, pattern, input))
   }),
   define('fromUnixTimestamp64Milli', [1, 2], (input) =>
     value(`make_timestamp(CAST(${numberSql(input.arg(0))} AS BIGINT) * 1000)`, {

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { openQueryDatabase } from './test-queries.ts'
+
+let opened: Awaited<ReturnType<typeof openQueryDatabase>>
+before(async () => {
+  opened = await openQueryDatabase()
+})
+after(() => opened[Symbol.dispose]())
+
+/** The rows that ClickHouse 26.5 has. */
+async function haveRows(expected: Readonly<Record<string, readonly unknown[]>>, given = {}): Promise<void> {
+  const settings = { output_format_json_quote_64bit_integers: '0' }
+  for (const [statement, rows] of Object.entries(expected)) {
+    const { body } = await opened.ask(statement, {}, { defaultFormat: 'JSONCompact', settings, ...given })
+    assert.deepEqual((JSON.parse(body.toString()) as { data: unknown }).data, rows, statement)
+  }
+}
+
+/** The rows of one column `x`, not a number among them. */
+const SOME = '(SELECT arrayJoin([1., 0/0, NULL, 2.]) AS x)'
+const PRESENT = '(SELECT arrayJoin([1., 0/0, 2.]) AS x)'
+
+describe('not a number', () => {
+  test('is neither equal to nor above or below anything', () =>
+    haveRows({
+      'SELECT 0/0 > 1, 0/0 = 0/0, 0/0 >= 5, 0/0 != 0/0, 0/0 < 1, 0/0 <= 1, 1 != 0/0, 0/0 = 1, 1 < 0/0, 1 <= 0/0': [
+        [0, 0, 0, 1, 0, 0, 1, 0, 0, 0],
+      ],
+      'SELECT 0/0 <=> 0/0, isNotDistinctFrom(0/0, 0/0), isDistinctFrom(0/0, 0/0), isNotDistinctFrom(1., 1.), isDistinctFrom(1., NULL)':
+        [[0, 0, 1, 1, 1]],
+      'SELECT toFloat32(0/0) > 1, toNullable(0/0) > 1, x > y, x >= y, x < y, y < x FROM (SELECT 0/0 AS x, 1. AS y)': [
+        [0, 0, 0, 0, 0, 0],
+      ],
+      'SELECT CASE materialize(0/0) WHEN materialize(0/0) THEN 1 ELSE 2 END, isNaN(assumeNotNull(nullIf(0/0, 0/0)))': [
+        [2, 1],
+      ],
+      'SELECT 0/0 > NULL, x = y, x != y, x < y, y > x, NOT (x > y) FROM (SELECT 0/0 AS x, CAST(NULL AS Nullable(Float64)) AS y)':
+        [[null, null, null, null, null, null]],
+      'SELECT count() FROM (SELECT 0/0 AS x) a JOIN (SELECT 0/0 AS x) b ON a.x = b.x': [[0]],
+      'SELECT count() FROM (SELECT 0/0 AS x) a JOIN (SELECT 0/0 AS x) b USING (x)': [[0]],
+    }))
+
+  test('is left out by conditions', () =>
+    haveRows({
+      [`SELECT x FROM ${PRESENT} WHERE x > 0.3 ORDER BY x`]: [[1], [2]],
+      [`SELECT x FROM ${PRESENT} WHERE NOT (x > 1.5) ORDER BY x`]: [[1], [null]],
+      'SELECT countIf(x > 0.5), countIf(x != 1), min(x), max(x) FROM (SELECT arrayJoin([0/0, 1.]) AS x)': [
+        [1, 1, 1, 1],
+      ],
+      'SELECT arrayFilter(x -> x > 1, [0/0, 2., 1.]), arrayCount(x -> x >= 1, [0/0, 2.])': [[[2], 1]],
+    }))
+
+  test('comes after the values, in both directions', () =>
+    haveRows({
+      [`SELECT x, isNull(x) FROM ${SOME} ORDER BY x`]: [
+        [1, 0],
+        [2, 0],
+        [null, 0],
+        [null, 1],
+      ],
+      [`SELECT x, isNull(x) FROM ${SOME} ORDER BY x DESC`]: [
+        [2, 0],
+        [1, 0],
+        [null, 0],
+        [null, 1],
+      ],
+      [`SELECT x, isNull(x) FROM ${SOME} ORDER BY x NULLS FIRST`]: [
+        [null, 1],
+        [null, 0],
+        [1, 0],
+        [2, 0],
+      ],
+      [`SELECT x, isNull(x) FROM ${SOME} ORDER BY x DESC NULLS FIRST`]: [
+        [null, 1],
+        [null, 0],
+        [2, 0],
+        [1, 0],
+      ],
+      [`SELECT x FROM ${PRESENT} ORDER BY -x DESC LIMIT 2`]: [[1], [2]],
+      [`SELECT x FROM ${PRESENT} ORDER BY x DESC LIMIT 1 WITH TIES`]: [[2]],
+      [`SELECT DISTINCT x FROM ${PRESENT} ORDER BY x DESC`]: [[2], [1], [null]],
+    }))
+
+  test('comes after the values in a window', () =>
+    haveRows({
+      [`SELECT x, rank() OVER (ORDER BY x DESC) AS r FROM ${PRESENT} ORDER BY r`]: [
+        [2, 1],
+        [1, 2],
+        [null, 3],
+      ],
+      [`SELECT x, row_number() OVER (ORDER BY x NULLS FIRST) AS r FROM ${SOME} ORDER BY r`]: [
+        [null, 1],
+        [null, 2],
+        [1, 3],
+        [2, 4],
+      ],
+    }))
+
+  test('is the largest value only where there is no other', () =>
+    haveRows({
+      "SELECT max(x), min(x), argMax(y, x), argMin(y, x) FROM (SELECT arrayJoin([(1., 'a'), (0/0, 'b'), (3., 'c')]) AS p, p.1 AS x, p.2 AS y)":
+        [[3, 1, 'c', 'a']],
+      "SELECT isNaN(max(x)), isNaN(min(x)), argMax(y, x) FROM (SELECT 0/0 AS x, 'a' AS y)": [[1, 1, 'a']],
+      [`SELECT maxIf(x, x > 5), max(toNullable(x)), toString(maxOrNull(x)) FROM ${PRESENT}`]: [[0, 2, '2']],
+      'SELECT max(x) OVER (ORDER BY n) FROM (SELECT arrayJoin([(1, 0/0), (2, 1.), (3, 3.)]) AS p, p.1 AS n, p.2 AS x) ORDER BY n':
+        [[null], [1], [3]],
+    }))
+
+  test('is printed without a sign', () =>
+    haveRows({
+      "SELECT toString(0/0), concat('x', 0/0), arrayStringConcat([0/0, 1.], ','), toString([0/0]), toString(-1/0), toString(toFloat32(0/0))":
+        [['nan', 'xnan', 'nan,1', '[nan]', '-inf', 'nan']],
+    }))
+})
