@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import { integer, section } from '../contract/option-fields.ts'
+import { networkOption } from '../platform/config/network-option.ts'
 import { THREAD_PRIORITIES } from '../platform/native/thread-schedule.ts'
+import { isAddressOrNetwork } from '../platform/net/client-address.ts'
 import { UDP_ENGINES } from '../platform/udp/port.ts'
 import { decodedOptions } from './decoded/options.ts'
 
@@ -17,11 +19,12 @@ export const shredsOptions = z.strictObject({
   listen: z
     .string()
     .regex(LISTEN, 'give IP:PORT')
+    .refine((text) => isAddressOrNetwork(parseListen(text).host), 'the host is not an IP address')
     .refine((text) => parseListen(text).port <= 65_535, 'a port is at most 65535')
     .default('127.0.0.1:20000')
     .describe('UDP address that shreds are received on.'),
   sources: z
-    .array(z.string().regex(/^[0-9a-fA-F:.]{2,45}(\/\d{1,3})?$/, 'give an address or a network such as 10.0.0.0/8'))
+    .array(networkOption)
     .min(1)
     .max(64)
     .default(['127.0.0.1', '::1'])

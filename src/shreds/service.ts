@@ -202,6 +202,7 @@ function relayOptionsOf(
     signatureFailuresPerSecond: options.signatureFailuresPerSecond,
     limits: slotLimitsOf(options, slotMs),
     limitsMax: slotLimitsMax(options),
+    decodedSlotsBehindMax: decodedLimitsOf(options).slotsBehindMax,
     caps: options.caps,
     destinations: [],
   }

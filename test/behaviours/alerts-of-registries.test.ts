@@ -50,7 +50,7 @@ function zeros<Name extends string>(names: readonly Name[]): Record<Name, number
 const NO_REPORT: RelayReport = {
   kind: 'report',
   counts: {
-    ...{ received: 0, relayed: 0, unchecked: 0, checkedHere: 0 },
+    ...{ received: 0, relayed: 0, unchecked: 0, checkedHere: 0, behind: 0 },
     dropped: zeros(DROP_REASONS),
     faults: zeros(SHRED_FAULTS),
   },

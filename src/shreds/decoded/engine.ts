@@ -1,4 +1,4 @@
-import { createShredHead, FEC_SET_DATA_SHREDS, scanShred } from '../../solana/shred/shred.ts'
+import { createShredHead, FEC_SET_DATA_SHREDS, type ShredHead, scanShred } from '../../solana/shred/shred.ts'
 import { SLOT_MS_DEFAULT } from '../../solana/slot-pace.ts'
 import { decodeDataSet } from './data-set.ts'
 import {
@@ -13,7 +13,7 @@ import { FecSet, type ReceivedShred } from './fec-set.ts'
 import { findCompleteDataSets } from './find-data-sets.ts'
 import { DIRECT_FEC_SETS_MAX } from './large-data-set.ts'
 import { LargeDataSets } from './large-data-sets.ts'
-import { OpenSlots } from './open-slots.ts'
+import { CLOSED_SLOTS, ClosedSlots, OpenSlots } from './open-slots.ts'
 import { SetRecovery } from './recover-set.ts'
 import { ShredCells } from './shred-cells.ts'
 import type { OpenSlot } from './slot.ts'
@@ -56,6 +56,8 @@ const LARGE_STEPS_MAX = 8
  */
 export class Engine {
   readonly counts: EngineCounts = createEngineCounts()
+  /** Called when all slots were closed because the shreds go on at lower slots or with another version; `isNewChain`: not where a source may lag. */
+  onRestart: (isNewChain: boolean) => void = () => undefined
   readonly #options: EngineOptions
   readonly #emit: (event: DecodedEvent) => void
   readonly #cells: ShredCells
@@ -69,6 +71,8 @@ export class Engine {
   #newest = -1
   #lastClosed: number | undefined
   #lastClosedShredNanos = 0
+  readonly #closed = new ClosedSlots()
+  #generation = -1
   readonly #knownSetsMax: number
   #knownSets = 0
   readonly #large: LargeDataSets
@@ -105,15 +109,23 @@ export class Engine {
 
   /**
    * Takes the shred at `at`. `isVerified`: it is proven that the leader signed it. Where this is not known, the shreds of a FEC set are checked
-   * against each other only.
+   * against each other only. With another `generation` the engine begins anew: slots may be lower than those before.
    */
-  push(bytes: Uint8Array, at: number, length: number, arrivalNanos: number, isVerified: boolean): ShredOutcome {
+  push(
+    bytes: Uint8Array,
+    at: number,
+    length: number,
+    arrivalNanos: number,
+    isVerified: boolean,
+    generation = 0,
+  ): ShredOutcome {
     if (arrivalNanos >= this.#checkAtNanos) this.advance(arrivalNanos)
     const shred = this.#shred
     shred.bytes = bytes
     shred.at = at
     shred.isVerified = isVerified
     const isWellFormed = scanShred(bytes, at, length, shred.head, this.#options.shredsPerSlotMax) === undefined
+    if (isWellFormed && generation !== this.#generation) this.#begin(generation, shred.head)
     const outcome = isWellFormed ? this.#take(shred, arrivalNanos) : 'malformed'
     this.counts.shreds[outcome] += 1
     return outcome
@@ -154,6 +166,16 @@ export class Engine {
     while (this.#open.size > 0) this.#closeOldest('end')
   }
 
+  #begin(generation: number, { slot, version }: ShredHead): void {
+    this.end()
+    const isNewChain = this.#closed.setVersion(version) || slot < this.#newest - CLOSED_SLOTS
+    this.#floor = 0
+    this.#newest = -1
+    this.#lastClosed = undefined
+    if (this.#generation >= 0) this.onRestart(isNewChain)
+    this.#generation = generation
+  }
+
   #take(shred: ReceivedShred, arrivalNanos: number): ShredOutcome {
     const slot = this.#slotOf(shred.head.slot, arrivalNanos)
     if (typeof slot === 'string') return slot
@@ -181,6 +203,7 @@ export class Engine {
     if (number < this.#floor) return 'late'
     const known = this.#open.find(number)
     if (known !== undefined) return known
+    if (this.#closed.has(number)) return 'late'
     const { slotsMax } = this.#options
     const { size, oldest } = this.#open
     // With all places taken by newer slots this one is the oldest.
@@ -331,6 +354,7 @@ export class Engine {
     this.#open.removeOldest()
     this.#floor = Math.max(this.#floor, number + 1)
     this.#lastClosed = number
+    this.#closed.add(number)
     this.#lastClosedShredNanos = slot.lastShredNanos
     this.#forget(slot)
     return true

@@ -7,7 +7,7 @@ import type { ParsedTransaction } from '../../solana/transaction/types.ts'
  */
 export type DecodedEvent = DataSet | MarkerSet | SlotCompleted | Gap | SlotReport
 
-/** The first event of an engine. What an earlier one had not delivered of the slots that were open is lost. */
+/** An engine starts, or begins anew with other slots. What was not delivered before of the slots that were open is lost. */
 export type EngineStarted = { readonly kind: 'started' }
 
 /** The data shreds [startIndex, endIndex) of a slot: a batch of entries, from after one DATA_COMPLETE flag up to and including the next. */

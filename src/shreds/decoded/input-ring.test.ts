@@ -6,19 +6,19 @@ import { createInputMemory, openInputReader, openInputWriter } from './input-rin
 
 const shredOf = (n: number): Uint8Array => new Uint8Array(1228).fill(n & 255)
 
-test('shreds come out in order with their time and verdict, many times around the ring', () => {
+test('shreds come out in order with their time, verdict and generation, many times around the ring', () => {
   const memory = createInputMemory(8)
   const writer = openInputWriter(memory)
   const reader = openInputReader(memory)
   let next = 0
   for (let n = 0; n < 1000; n++) {
-    assert.equal(writer.offer(shredOf(n), 0, n % 2 === 0 ? 1203 : 1228, n * 1.5, n % 3 === 0), true)
+    assert.equal(writer.offer(shredOf(n), 0, n % 2 === 0 ? 1203 : 1228, n * 1.5, n % 3 === 0, n % 256), true)
     if (n % 5 < 4) continue
     writer.flush()
-    const count = reader.read(100, (bytes, at, length, arrivalNanos, isVerified) => {
+    const count = reader.read(100, (bytes, at, length, arrivalNanos, isVerified, generation) => {
       assert.deepEqual(
-        [bytes[at], bytes[at + length - 1], length, arrivalNanos, isVerified],
-        [next & 255, next & 255, next % 2 === 0 ? 1203 : 1228, next * 1.5, next % 3 === 0],
+        [bytes[at], bytes[at + length - 1], length, arrivalNanos, isVerified, generation],
+        [next & 255, next & 255, next % 2 === 0 ? 1203 : 1228, next * 1.5, next % 3 === 0, next & 255],
       )
       next += 1
     })

@@ -6,14 +6,21 @@ import { CODING_SHRED_BYTES } from '../../solana/shred/shred.ts'
  * The writer never waits: a shred that finds the ring full is dropped and counted.
  *
  *     header   Int32: see HEADER
- *     cells    STRIDE bytes each, written in turn: arrival f64, length u16, verified u8, then the shred at SHRED_IN_CELL
+ *     cells    STRIDE bytes each, written in turn: arrival f64, length u16, verified u8, generation u8, then the shred at SHRED_IN_CELL
  *
  * A shred is visible to the reader when `written` is stored after it; its cell may be used again when `read` is stored after it. Both count up and
  * wrap around at 2^32, so the number of cells is a power of two. `waiting` is the number of the reader's current wait, 0 while it does not wait.
  */
 export type InputWriter = {
   /** Copies the shred, without bytes that follow it, into the ring; false when the ring is full. The reader sees it after `publish`. */
-  offer(bytes: Uint8Array, at: number, length: number, arrivalNanos: number, isVerified: boolean): boolean
+  offer(
+    bytes: Uint8Array,
+    at: number,
+    length: number,
+    arrivalNanos: number,
+    isVerified: boolean,
+    generation?: number,
+  ): boolean
   /** Makes what was offered visible to a reader that does not wait. */
   publish(): void
   /** Wakes the reader if it waits: once, however often this is called until it waits again. */
@@ -39,6 +46,7 @@ export type TakeShred = (
   length: number,
   arrivalNanos: number,
   isVerified: boolean,
+  generation: number,
 ) => void
 
 /** `written` and `read` are in different lines of the processor's cache. */
@@ -48,6 +56,7 @@ const WAITS_MAX = 2 ** 30
 const HEADER_BYTES = 128
 const LENGTH_IN_CELL = 8
 const VERIFIED_IN_CELL = 10
+const GENERATION_IN_CELL = 11
 const SHRED_IN_CELL = 16
 const STRIDE = SHRED_IN_CELL + Math.ceil(CODING_SHRED_BYTES / 8) * 8
 
@@ -90,7 +99,7 @@ export function openInputWriter(memory: SharedArrayBuffer): InputWriter {
   }
 
   return {
-    offer(bytes, at, length, arrivalNanos, isVerified) {
+    offer(bytes, at, length, arrivalNanos, isVerified, generation = 0) {
       if (((written - read) | 0) >= cells) {
         read = Atomics.load(header, HEADER.read)
         if (((written - read) | 0) >= cells) {
@@ -103,6 +112,7 @@ export function openInputWriter(memory: SharedArrayBuffer): InputWriter {
       const kept = Math.min(length, CODING_SHRED_BYTES)
       lengths[(cell + LENGTH_IN_CELL) >> 1] = kept
       target[cell + VERIFIED_IN_CELL] = isVerified ? 1 : 0
+      target[cell + GENERATION_IN_CELL] = generation
       copyBytes(bytes, at, at + kept, target, cell + SHRED_IN_CELL)
       written = (written + 1) | 0
       return true
@@ -135,7 +145,9 @@ export function openInputReader(memory: SharedArrayBuffer): InputReader {
       for (let i = 0; i < count; i++) {
         const cell = (read & mask) * STRIDE
         const length = lengths[(cell + LENGTH_IN_CELL) >> 1] as number
-        take(bytes, cell + SHRED_IN_CELL, length, arrivals[cell >> 3] as number, bytes[cell + VERIFIED_IN_CELL] === 1)
+        const arrivalNanos = arrivals[cell >> 3] as number
+        const isVerified = bytes[cell + VERIFIED_IN_CELL] === 1
+        take(bytes, cell + SHRED_IN_CELL, length, arrivalNanos, isVerified, bytes[cell + GENERATION_IN_CELL] as number)
         read = (read + 1) | 0
         Atomics.store(header, HEADER.read, read)
       }

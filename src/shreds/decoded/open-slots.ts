@@ -54,3 +54,28 @@ export class OpenSlots {
     this.#free.push(slot)
   }
 }
+
+/** How many of the newest slots are remembered. A source that lags by more is not continued. */
+export const CLOSED_SLOTS = 1024
+
+/** The newest closed slots, so that none is delivered twice when the shreds go on at lower slots: a source that lags goes on when another one ends. */
+export class ClosedSlots {
+  readonly #slots = new Float64Array(CLOSED_SLOTS).fill(-1)
+  #version = -1
+
+  add(slot: number): void {
+    this.#slots[slot % CLOSED_SLOTS] = slot
+  }
+
+  has(slot: number): boolean {
+    return this.#slots[slot % CLOSED_SLOTS] === slot
+  }
+
+  /** Slots of another version are other slots. True when this is another one. */
+  setVersion(version: number): boolean {
+    const isOther = version !== this.#version
+    this.#version = version
+    if (isOther) this.#slots.fill(-1)
+    return isOther
+  }
+}

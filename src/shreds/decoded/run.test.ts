@@ -5,7 +5,7 @@ import { createRandom } from '../../../test/support/property.ts'
 import { deshredTransaction } from '../../../test/support/upstream-updates.ts'
 import { until } from '../../platform/process/test-wait.ts'
 import { parseTransaction } from '../../solana/transaction/transaction.ts'
-import { createInputMemory } from './input-ring.ts'
+import { createInputMemory, openInputWriter } from './input-ring.ts'
 import { createOutputMemory, openOutputWriter } from './output-ring.ts'
 import type { FromDecoded, ToDecoded } from './protocol.ts'
 import { runDecoded } from './run.ts'
@@ -96,4 +96,37 @@ test('addresses that a node could not load come from the tables of the engine, w
   assert.deepEqual(after.parsed.signatures[0], parse.transaction.signatures[0]?.with(0, 3))
   const report = posted.findLast((message) => message.kind === 'report')
   assert.equal(report?.unresolved, 1)
+})
+
+test('shreds of another generation are delivered at lower slots, and readers are informed of the restart', async () => {
+  const [input, output] = [createInputMemory(256), createOutputMemory(1024 * 1024)]
+  const writer = openInputWriter(input)
+  const offer = (slot: number, generation: number): undefined => {
+    const block = makeBlock({ slot, parentSlot: slot - 1, batchBytes: [100] }, createRandom(slot))
+    for (const packet of block.fecSets.flat()) writer.offer(packet, 0, packet.length, 0, true, generation)
+    writer.publish()
+  }
+  const slots: string[] = []
+  using _reading = createDecodedSource(output).read({
+    ...{ onDataSet: () => undefined, onBatchEnd: () => undefined, onLost: () => assert.fail('nothing is lost') },
+    onSlot: ({ kind, slot }) => void slots.push(`${kind} ${slot}`),
+  })
+  const steps: (() => ToDecoded | undefined)[] = [
+    () => offer(5000, 0),
+    () => undefined,
+    () => offer(3, 1),
+    () => undefined,
+    () => ({ kind: 'stop' }),
+  ]
+  runDecoded(
+    { engine: ENGINE, lookupTablesMax: 16, input, output, upstream: undefined },
+    {
+      clock: { monotonicMs: () => 0 },
+      post: () => undefined,
+      poll: () => (steps.length === 0 ? undefined : (steps.shift() as (typeof steps)[number])()),
+    },
+  )
+  await until('all is read', () => slots.length === 5)
+  const restarted = ['first-shred 5000', 'completed 5000', 'lost 5000', 'first-shred 3', 'completed 3']
+  assert.deepEqual(slots, restarted)
 })

@@ -38,6 +38,10 @@ export function runDecoded(options: DecodedThreadOptions, { clock, post, poll }:
       deliver: (place, update, hasUnknownTable) => delivery.deliverUpstream(place, update, hasUnknownTable),
     })
   delivery.merge = merge
+  engine.onRestart = (isNewChain) => {
+    delivery.deliver({ kind: 'started' })
+    if (isNewChain) merge?.restart()
+  }
   let reportedMs = clock.monotonicMs()
 
   function report(): void {

@@ -182,3 +182,23 @@ test('a reader is informed of each slot of an outage, and of the slots before th
     ],
   )
 })
+
+test('after an engine has begun anew, lower slots are announced as any other', async () => {
+  const { events } = longEntry()
+  const set = events.find(({ kind }) => kind === 'data-set')
+  assert.ok(set?.kind === 'data-set')
+  using reading = open()
+  reading.write({ kind: 'started' })
+  reading.write({ ...set, slot: 500 })
+  reading.write({ kind: 'started' })
+  reading.write({ ...set, slot: 3 })
+  await until('both are read', () => reading.sets.length === 2)
+  assert.deepEqual(
+    reading.slots.map(({ kind, slot }) => [kind, slot]),
+    [
+      ['first-shred', 500],
+      ['lost', 500],
+      ['first-shred', 3],
+    ],
+  )
+})

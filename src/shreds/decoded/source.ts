@@ -106,6 +106,8 @@ async function run(output: SharedArrayBuffer, reader: DecodedReader, isReading: 
       } else {
         const slot = slotOf(message, newestSlot)
         if (slot !== undefined) reader.onSlot(slot)
+        // The slots after it may be lower.
+        if (message.kind === 'started') newestSlot = -1
       }
     }
     if (count > 0) reader.onBatchEnd()

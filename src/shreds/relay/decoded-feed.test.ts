@@ -15,7 +15,8 @@ test('a shred has the time at which the kernel received it, on the monotonic clo
     lengths: new Int32Array(4),
     sources: new Int8Array(4),
   }
-  const feed = createDecodedFeed(Uint8Array.of(0, 1, 0, 0), {
+  const marks = { unchecked: Uint8Array.of(0, 1, 0, 0), apart: new Uint8Array(4), generation: new Uint8Array(4) }
+  const feed = createDecodedFeed(marks, {
     port: { arena, readTime: () => void (timeMicros[0] = 50_000_000) },
     clock: { monotonicMs: () => 7000 },
     input: openInputWriter(memory),
@@ -36,6 +37,39 @@ test('a shred has the time at which the kernel received it, on the monotonic clo
   ])
 })
 
+test('a shred has the generation of its slots; one that is apart from the main chain is not passed on', () => {
+  const memory = createInputMemory(16)
+  const bytes = Uint8Array.from({ length: 4 * CELL_BYTES }, (_, i) => Math.floor(i / CELL_BYTES))
+  const arena = {
+    bytes,
+    arrivals: new Float64Array(4),
+    timeMicros: new Float64Array(1),
+    words: new Int32Array(bytes.buffer),
+    lengths: new Int32Array(4),
+    sources: new Int8Array(4),
+  }
+  const marks = {
+    unchecked: new Uint8Array(4),
+    apart: Uint8Array.of(0, 1, 0, 1),
+    generation: Uint8Array.of(1, 1, 2, 2),
+  }
+  const feed = createDecodedFeed(marks, {
+    port: { arena, readTime: () => undefined },
+    clock: { monotonicMs: () => 7000 },
+    input: openInputWriter(memory),
+  })
+  const order = Uint16Array.of(0, 1, 2, 3)
+  feed.offer({ order, data: 3, coding: 1, slots: new Float64Array(1), slotCount: 0, duplicates: 0 })
+  const read: [cell: number | undefined, generation: number][] = []
+  openInputReader(memory).read(16, (shreds, at, _length, _arrivalNanos, _isVerified, generation) => {
+    read.push([shreds[at], generation])
+  })
+  assert.deepEqual(read, [
+    [0, 1],
+    [2, 2],
+  ])
+})
+
 test('packets are visible at once; an engine that sleeps is woken at the end of a burst, or after 48 shreds', () => {
   const bytes = new Uint8Array(64 * CELL_BYTES)
   const arena = {
@@ -48,7 +82,8 @@ test('packets are visible at once; an engine that sleeps is woken at the end of 
   }
   const done: string[] = []
   const note = (what: string) => () => void done.push(what)
-  const feed = createDecodedFeed(new Uint8Array(64), {
+  const marks = { unchecked: new Uint8Array(64), apart: new Uint8Array(64), generation: new Uint8Array(64) }
+  const feed = createDecodedFeed(marks, {
     port: { arena, readTime: () => undefined },
     clock: { monotonicMs: () => 7000 },
     input: { offer: () => true, publish: note('publish'), wake: note('wake'), flush: note('flush') },

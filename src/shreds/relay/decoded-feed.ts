@@ -3,8 +3,12 @@ import { CELL_BYTES, type UdpPort } from '../../platform/udp/port.ts'
 import { CODING_SHRED_BYTES, DATA_SHRED_BYTES } from '../../solana/shred/shred.ts'
 import type { InputWriter } from '../decoded/input-ring.ts'
 import type { Batch } from './fan-out.ts'
+import type { PacketMarks } from './select.ts'
 
-/** Passes relayed packets on to the engine of ShredStream Decoded, after they were sent, so that destinations do not wait for it. */
+/**
+ * Passes relayed packets on to the engine of ShredStream Decoded, after they were sent, so that destinations do not wait for it. The engine follows one
+ * chain, so it gets none of the packets far ahead of the one that most packets belong to.
+ */
 export type DecodedFeed = {
   /** The engine sees the packets. One that sleeps is woken by `wake`, or when WAKE_SHREDS wait for it. */
   offer(batch: Batch): void
@@ -26,7 +30,8 @@ export type DecodedFeedDeps = {
 /** The kernel stamps packets with the wall clock. One that is set between arrival and now makes no arrival older than this. */
 const AGE_MICROS_MAX = 1e6
 
-export function createDecodedFeed(unchecked: Uint8Array, { port, clock, input }: DecodedFeedDeps): DecodedFeed {
+export function createDecodedFeed(marks: PacketMarks, { port, clock, input }: DecodedFeedDeps): DecodedFeed {
+  const { unchecked, apart, generation } = marks
   const { bytes, arrivals, timeMicros } = port.arena
   let waiting = 0
 
@@ -43,9 +48,12 @@ export function createDecodedFeed(unchecked: Uint8Array, { port, clock, input }:
       const nowNanos = clock.monotonicMs() * 1e6
       for (let i = 0; i < data + coding; i++) {
         const cell = order[i] as number
+        if (apart[cell] === 1) continue
         const length = i < data ? DATA_SHRED_BYTES : CODING_SHRED_BYTES
         const ageMicros = Math.min(Math.max(0, nowMicros - (arrivals[cell] as number)), AGE_MICROS_MAX)
-        input.offer(bytes, cell * CELL_BYTES, length, nowNanos - ageMicros * 1000, unchecked[cell] === 0)
+        const arrivalNanos = nowNanos - ageMicros * 1000
+        const isVerified = unchecked[cell] === 0
+        input.offer(bytes, cell * CELL_BYTES, length, arrivalNanos, isVerified, generation[cell] as number)
       }
       input.publish()
       waiting += data + coding

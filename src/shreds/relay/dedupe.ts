@@ -12,8 +12,10 @@ export type Dedupe = {
 }
 
 export type DedupeOptions = {
-  /** Size of the ring of slots: a new slot replaces the one this many slots behind it. */
+  /** Size of the ring of slots, at least the length of a window of current slots. */
   readonly slots: number
+  /** A slot that is not current is replaced by a new one. Two current slots share a place of the ring only where there are two windows. */
+  isCurrent(slot: number): boolean
   readonly shredsPerSlotMax: number
 }
 
@@ -37,13 +39,17 @@ type SlotMarks = {
 export function createDedupe(options: DedupeOptions): Dedupe {
   const sets = options.shredsPerSlotMax / FEC_SET_DATA_SHREDS
   const ring: (SlotMarks | undefined)[] = Array.from({ length: options.slots }, () => undefined)
+  /** For slots whose place in the ring has a current slot of another window. */
+  const second: (SlotMarks | undefined)[] = Array.from({ length: options.slots }, () => undefined)
 
   /** The slot of the previous packet, usually also that of this one: saves the modulo, which is slow for numbers above 2^31. */
   let latest: SlotMarks | undefined
 
   function knownMarksOf(slot: number): SlotMarks | undefined {
     if (latest?.slot === slot) return latest
-    const marks = ring[slot % options.slots]
+    const ringIndex = slot % options.slots
+    const first = ring[ringIndex]
+    const marks = first?.slot === slot ? first : second[ringIndex]
     if (marks?.slot !== slot) return undefined
     latest = marks
     return marks
@@ -53,8 +59,9 @@ export function createDedupe(options: DedupeOptions): Dedupe {
     const known = knownMarksOf(slot)
     if (known !== undefined) return known
     const ringIndex = slot % options.slots
-    const marks = ring[ringIndex]
-    const fresh = marks ?? {
+    const first = ring[ringIndex]
+    const chosen = first !== undefined && options.isCurrent(first.slot) ? second : ring
+    const fresh = chosen[ringIndex] ?? {
       slot,
       known: new Uint8Array(sets),
       signatures: new Int32Array(sets * SIGNATURE_WORDS),
@@ -69,7 +76,7 @@ export function createDedupe(options: DedupeOptions): Dedupe {
     fresh.code.fill(0)
     fresh.further.clear()
     fresh.furtherCount = 0
-    ring[ringIndex] = fresh
+    chosen[ringIndex] = fresh
     return fresh
   }
 

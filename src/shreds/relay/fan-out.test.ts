@@ -12,7 +12,7 @@ const CAPS = {
 }
 
 /** A port that counts sent packets and whose destinations fail with the queued faults. */
-function startFanOut(caps: Partial<typeof CAPS> = {}) {
+function startFanOut(caps: Partial<typeof CAPS> = {}, window = { backSlots: 128, aheadSlots: 64 }) {
   const sent = new Map<number, number>()
   const faults = new Map<number, UdpFault[]>()
   const closed: number[] = []
@@ -40,7 +40,7 @@ function startFanOut(caps: Partial<typeof CAPS> = {}) {
         }
       },
     },
-    { ...CAPS, ...caps },
+    { caps: { ...CAPS, ...caps }, limitsMax: { shredsPerSlotMax: 32_768, window } },
     0,
   )
   return { fanOut, sent, faults, closed }
@@ -191,4 +191,17 @@ test('counts each slot once per destination, though its packets come in many bat
     for (let slot = 1000; slot < 1200; slot++) fanOut.send(batch(1, 0, slot), round)
   const [report] = fanOut.takeReports()
   assert.deepEqual([report?.slots, report?.firstSlot, report?.lastSlot], [200, 1000, 1199])
+})
+
+test('counts each slot once in the longest window, whatever the order of its packets', () => {
+  for (const [backSlots, aheadSlots] of [
+    [128, 64],
+    [1024, 1024],
+  ] as const) {
+    const { fanOut } = startFanOut({}, { backSlots, aheadSlots })
+    fanOut.setDestinations([lease(1)])
+    for (let round = 0; round < 3; round++)
+      for (let slot = 5000; slot <= 5000 + backSlots + aheadSlots; slot += 32) fanOut.send(batch(1, 0, slot), 0)
+    assert.equal(fanOut.takeReports()[0]?.slots, (backSlots + aheadSlots) / 32 + 1)
+  }
 })

@@ -25,9 +25,10 @@ export type FanOut = Disposable & {
   takeReports(): DestinationReport[]
 }
 
-type Caps = RelayOptions['caps']
+type FanOutOptions = Pick<RelayOptions, 'caps' | 'limitsMax'>
 
-export function createFanOut(port: Pick<UdpPort, 'connect' | 'stage'>, caps: Caps, nowMs: number): FanOut {
+export function createFanOut(port: Pick<UdpPort, 'connect' | 'stage'>, options: FanOutOptions, nowMs: number): FanOut {
+  const { caps } = options
   const total = createRateCap({ packets: caps.totalPacketsPerSecond, bytes: caps.totalBytesPerSecond }, nowMs)
   let destinations: Destination[] = []
   let removed: DestinationReport[] = []
@@ -40,7 +41,7 @@ export function createFanOut(port: Pick<UdpPort, 'connect' | 'stage'>, caps: Cap
         const key = keyOf(lease)
         const existing = before.get(key)
         before.delete(key)
-        return existing ?? openDestination(lease, key, port, caps, nowMs)
+        return existing ?? openDestination(lease, key, port, options, nowMs)
       })
       for (const destination of before.values()) {
         destination.close()
@@ -88,14 +89,16 @@ type Destination = {
   close(): void
 }
 
-/** Recent slots remembered so that each is counted once; a power of two. */
-const SLOT_RING = 256
+/** Slots remembered so that each is counted once: as many as the longest window has, rounded up to a power of two. */
+function slotRingOf({ backSlots, aheadSlots }: RelayOptions['limitsMax']['window']): number {
+  return 2 ** Math.ceil(Math.log2(backSlots + aheadSlots + 1))
+}
 
 function openDestination(
   lease: Lease,
   key: string,
   port: Pick<UdpPort, 'connect'>,
-  caps: Caps,
+  { caps, limitsMax }: FanOutOptions,
   openedMs: number,
 ): Destination {
   const socket = port.connect(lease)
@@ -104,7 +107,7 @@ function openDestination(
     { packets: caps.destinationPacketsPerSecond, bytes: caps.destinationBytesPerSecond },
     openedMs,
   )
-  const countedSlots = new Float64Array(SLOT_RING).fill(-1)
+  const countedSlots = new Float64Array(slotRingOf(limitsMax.window)).fill(-1)
   let lastFault: string | undefined
   let report = newCounts()
 
@@ -123,7 +126,7 @@ function openDestination(
   function countSlots({ slots, slotCount }: Batch): void {
     for (let i = 0; i < slotCount; i++) {
       const slot = slots[i] as number
-      const ringIndex = slot & (SLOT_RING - 1)
+      const ringIndex = slot & (countedSlots.length - 1)
       if (countedSlots[ringIndex] === slot) continue
       countedSlots[ringIndex] = slot
       report.slots += 1

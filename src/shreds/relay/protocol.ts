@@ -25,6 +25,8 @@ export type RelayOptions = {
   readonly destinations: readonly Lease[]
   /** Ring to the engine of ShredStream Decoded, when it is on (decoded/input-ring.ts). */
   readonly decodedInput?: SharedArrayBuffer | undefined
+  /** How far behind its newest slot the engine closes a slot: packets further ahead of the main chain are not passed to it. */
+  readonly decodedSlotsBehindMax?: number | undefined
   /** Memory shared with the checking thread (signature-ring.ts). Without it, the relay checks signatures itself. */
   readonly signatureMemory?: SharedArrayBuffer | undefined
   readonly schedule: ThreadSchedule
@@ -103,6 +105,8 @@ export type RelayCounts = {
   unchecked: number
   /** Signature checks that the relay made itself because the checking thread did not run or did not keep up. */
   checkedHere: number
+  /** Relayed although most packets are of far newer slots. */
+  behind: number
   readonly dropped: Record<DropReason, number>
   /** The `malformed` drops by the rule that was broken. */
   readonly faults: Record<(typeof SHRED_FAULTS)[number], number>
@@ -114,6 +118,7 @@ export function newRelayCounts(): RelayCounts {
     relayed: 0,
     unchecked: 0,
     checkedHere: 0,
+    behind: 0,
     dropped: recordOf(DROP_REASONS, () => 0),
     faults: recordOf(SHRED_FAULTS, () => 0),
   }

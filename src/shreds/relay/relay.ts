@@ -28,11 +28,11 @@ export async function runRelay(options: RelayOptions, deps: RelayDeps): Promise<
   const verifier = createVerifier({ failuresPerSecond: options.signatureFailuresPerSecond }, { sha256, ring })
   verifier.setLeaders(options.leaders)
   const selector = createSelector(port.arena, { ...options, sources: options.port.sources.length }, verifier)
-  using fanOut = createFanOut(port, options.caps, clock.monotonicMs())
+  using fanOut = createFanOut(port, options, clock.monotonicMs())
   fanOut.setDestinations(options.destinations)
   const decoded =
     options.decodedInput &&
-    createDecodedFeed(selector.unchecked, { port, clock, input: openInputWriter(options.decodedInput) })
+    createDecodedFeed(selector.marks, { port, clock, input: openInputWriter(options.decodedInput) })
   const delays = createDelays(port)
   let reportedMs = clock.monotonicMs()
 

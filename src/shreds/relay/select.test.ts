@@ -29,13 +29,13 @@ function start(signatures: 'auto' | 'off') {
   const selector = createSelector(arena, { ...OPTIONS, signatures }, verifier)
   return {
     selector,
-    take(packets: readonly Uint8Array[], source = 0) {
+    take(packets: readonly Uint8Array[], source = 0, nowMs = 1000) {
       packets.forEach((packet, cell) => {
         arena.bytes.set(packet, cell * CELL_BYTES)
         arena.lengths[cell] = packet.length
         arena.sources[cell] = source
       })
-      const { data, coding, duplicates, slotCount, order } = selector.select(packets.length, 1000)
+      const { data, coding, duplicates, slotCount, order } = selector.select(packets.length, nowMs)
       return { data, coding, duplicates, slotCount, order: [...order.subarray(0, data + coding)] }
     },
   }
@@ -102,4 +102,54 @@ test('takes limits of another slot length while it runs', () => {
   take(second.slice(0, 1))
   const { counts } = selector.takeCounts()
   assert.deepEqual([counts.dropped.ahead, counts.faults['index-too-large']], [1, 1])
+})
+
+test('a packet without a known leader moves nothing while signed packets arrive, and is no part of the main chain', () => {
+  const { selector, take } = start('auto')
+  take(blockPackets(9990).slice(0, 4))
+  // The schedule ends with slot 10000.
+  assert.equal(take(blockPackets(10_020).slice(0, 1)).data, 1)
+  assert.equal(take(blockPackets(10_050).slice(0, 1)).data, 1)
+  assert.equal(take(blockPackets(10_080).slice(0, 1)).data, 1)
+  assert.deepEqual([...selector.marks.apart.subarray(0, 1), ...selector.marks.unchecked.subarray(0, 1)], [1, 1])
+  assert.equal(selector.window.newest(), 9990)
+  assert.equal(take(blockPackets(9991).slice(0, 1)).data, 1, 'the signed packets are relayed as before')
+  assert.deepEqual([...selector.marks.apart.subarray(0, 1), ...selector.marks.unchecked.subarray(0, 1)], [0, 0])
+  const { counts } = selector.takeCounts()
+  assert.deepEqual([counts.relayed, counts.unchecked, counts.dropped.late], [8, 3, 0])
+})
+
+test('packets of a cluster that goes on at lower slots have another generation', () => {
+  const { selector, take } = start('off')
+  const offer = (packets: readonly Uint8Array[], nowMs: number): void => {
+    for (let i = 0; i < packets.length; i += CELLS) take(packets.slice(i, i + CELLS), 0, nowMs)
+  }
+  offer(blockPackets(5000), 1000)
+  assert.equal(selector.marks.generation[0], 0)
+  offer(blockPackets(10, { sets: 3 }), 20_000)
+  assert.deepEqual([selector.marks.generation[0], selector.marks.apart[0], selector.window.newest()], [1, 0, 10])
+})
+
+test('counts packets of a lagging source that are relayed beside the live feed', () => {
+  const { selector, take } = start('off')
+  let relayedAtEnd = 0
+  for (let slot = 0; slot < 12; slot++) {
+    const [lagging, live] = [blockPackets(1000 + slot), blockPackets(1100 + slot)]
+    for (let i = 0; i < 64; i += 2) {
+      const { data, coding } = take([...lagging.slice(i, i + 2), ...live.slice(i, i + 2)], 0, slot * 400 + i * 6)
+      if (slot === 11) relayedAtEnd += data + coding
+    }
+    if (slot === 10) selector.takeCounts()
+  }
+  assert.deepEqual([relayedAtEnd, selector.takeCounts().counts.behind], [128, 64])
+})
+
+test('a chain of slots without known leaders is not relayed beside signed packets, though it has as many packets', () => {
+  const { selector, take } = start('auto')
+  for (let slot = 0; slot < 12; slot++) {
+    const [signed, unknown] = [blockPackets(5000 + slot), blockPackets(20_000 + slot)]
+    for (let i = 0; i < 64; i += 2) take([...signed.slice(i, i + 2), ...unknown.slice(i, i + 2)], 0, slot * 400 + i * 6)
+  }
+  const { counts } = selector.takeCounts()
+  assert.deepEqual([counts.relayed, counts.unchecked, counts.dropped.ahead], [12 * 64, 0, 12 * 64])
 })

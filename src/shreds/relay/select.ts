@@ -4,8 +4,8 @@ import { createDedupe } from './dedupe.ts'
 import type { Batch } from './fan-out.ts'
 import { createHeldPackets } from './held-packets.ts'
 import { type DropReason, newRelayCounts, type RelayCounts, type RelayOptions } from './protocol.ts'
+import { createRelayWindow, type RelayWindow } from './relay-window.ts'
 import type { SlotLimits } from './slot-limits.ts'
-import { createSlotWindow, type SlotWindow } from './slot-window.ts'
 import type { Verifier } from './verify.ts'
 
 /** Selects the packets to relay: from an allowed source, well-formed, current, not a duplicate, and signed by the leader, checked in this order. */
@@ -16,16 +16,28 @@ export type Selector = {
   release(nowMs: number): Batch | undefined
   /** Whether packets are held. */
   isHolding(): boolean
-  readonly window: SlotWindow
+  readonly window: RelayWindow
   /** Within `limitsMax`. */
   setLimits(limits: SlotLimits): void
-  /** By arena cell of the last batch: 1 for a packet whose signature was not checked, because the leader is not known or checks are off. */
-  readonly unchecked: Uint8Array
+  readonly marks: PacketMarks
   /** Counts since the last call. */
   takeCounts(): { readonly counts: RelayCounts; readonly perSource: number[] }
 }
 
-type SelectorOptions = Pick<RelayOptions, 'version' | 'signatures' | 'limits' | 'limitsMax'> & {
+/** By arena cell of the last batch. */
+export type PacketMarks = {
+  /** 1 for a packet whose signature was not checked, because the leader is not known or checks are off. */
+  readonly unchecked: Uint8Array
+  /** 1 for a packet of a slot far ahead of the main chain, or of another version. */
+  readonly apart: Uint8Array
+  /** The generation of the main chain (relay-window.ts) when the packet was selected, modulo 256. */
+  readonly generation: Uint8Array
+}
+
+type SelectorOptions = Pick<
+  RelayOptions,
+  'version' | 'signatures' | 'limits' | 'limitsMax' | 'decodedSlotsBehindMax'
+> & {
   readonly sources: number
 }
 
@@ -36,9 +48,14 @@ export function createSelector(arena: PacketArena, options: SelectorOptions, ver
   const { bytes, words, lengths, sources } = arena
   const { limitsMax } = options
   let { shredsPerSlotMax } = options.limits
-  const window = createSlotWindow({ ...options.limits.window, version: options.version })
+  const window = createRelayWindow({
+    ...options.limits.window,
+    version: options.version,
+    reachSlots: options.decodedSlotsBehindMax ?? limitsMax.window.aheadSlots,
+  })
   const dedupe = createDedupe({
-    // The ring is as long as the longest window, so two current slots never share a ring entry.
+    isCurrent: window.hasSlot,
+    // The ring is as long as the longest window, so two slots of one window never share a ring entry.
     slots: limitsMax.window.backSlots + limitsMax.window.aheadSlots + 1,
     shredsPerSlotMax: limitsMax.shredsPerSlotMax,
   })
@@ -46,7 +63,12 @@ export function createSelector(arena: PacketArena, options: SelectorOptions, ver
   const head = createShredHead()
   const held = createHeldPackets(arena)
   const codingCells = new Uint16Array(BATCH_PACKETS)
-  const unchecked = new Uint8Array(lengths.length)
+  const marks: PacketMarks = {
+    unchecked: new Uint8Array(lengths.length),
+    apart: new Uint8Array(lengths.length),
+    generation: new Uint8Array(lengths.length),
+  }
+  const { unchecked } = marks
   const batch: Batch = {
     order: new Uint16Array(BATCH_PACKETS),
     data: 0,
@@ -76,8 +98,11 @@ export function createSelector(arena: PacketArena, options: SelectorOptions, ver
     if (isChecking) {
       const verdict = verifier.verify(bytes, at, head, nowMs)
       if (verdict === 'pending') return hold(cell, verifier.pendingSet(), nowMs)
-      if (verdict === 'unchecked') counts.unchecked += 1
-      else if (verdict !== 'signed') return verdict
+      if (verdict === 'unchecked') {
+        const uncheckedVerdict = window.classifyUnchecked(head.slot, head.version, nowMs)
+        if (uncheckedVerdict !== 'current') return uncheckedVerdict
+        counts.unchecked += 1
+      } else if (verdict !== 'signed') return verdict
       else unchecked[cell] = 0
     }
     return record(cell, nowMs)
@@ -95,8 +120,12 @@ export function createSelector(arena: PacketArena, options: SelectorOptions, ver
 
   /** Records a packet that passed every other check. */
   function record(cell: number, nowMs: number): 'relay' | 'conflicting' {
+    const { slot, version } = head
     if (!dedupe.add(words, (cell * CELL_BYTES) >> 2, head)) return 'conflicting'
-    window.advance(head.slot, head.version, nowMs)
+    window.advance(slot, version, nowMs, unchecked[cell] === 0)
+    marks.apart[cell] = window.isOfMainChain(slot, version) ? 0 : 1
+    marks.generation[cell] = window.generation()
+    if (window.isBehindMainChain(slot, version)) counts.behind += 1
     return 'relay'
   }
 
@@ -154,7 +183,7 @@ export function createSelector(arena: PacketArena, options: SelectorOptions, ver
       shredsPerSlotMax = limits.shredsPerSlotMax
       window.setLength(limits.window)
     },
-    unchecked,
+    marks,
     select(count, nowMs) {
       beginBatch()
       counts.received += count

@@ -1,6 +1,8 @@
-/** Tracks which slots are current and which shred version the cluster has. */
+/** The slots around the newest one, and the shred version of their cluster. Any packet that passed every check may be the newest one. */
 export type SlotWindow = {
   classify(slot: number, version: number, nowMs: number): WindowVerdict
+  /** The verdict for a packet, which is not counted. */
+  verdictOf(slot: number, version: number): WindowVerdict
   /** Records a packet of this slot that passed every check. */
   advance(slot: number, version: number, nowMs: number): void
   setLength(length: { readonly backSlots: number; readonly aheadSlots: number }): void
@@ -53,6 +55,7 @@ export function createSlotWindow(options: SlotWindowOptions): SlotWindow {
   }
 
   return {
+    verdictOf,
     classify(slot, packetVersion, nowMs) {
       const verdict = verdictOf(slot, packetVersion)
       if (verdict === 'current') return verdict

@@ -49,6 +49,7 @@ const FAILURES: readonly (readonly [
   Partial<Record<DropReason, number>>,
 ])[] = [
   ['old-slots', { late: 5000 }, { late: 500 }],
+  ['ahead-slots', { ahead: 5000 }, { ahead: 500 }],
   ['refused-source', { source: 1000 }, { source: 50 }],
   ['version-mismatch', { version: 1000 }, { version: 10 }],
   ['forged', { forged: 20 }, { forged: 5 }],
@@ -84,4 +85,13 @@ test('raises overrun once for each increase of packets dropped by the kernel', (
     alarms.tick(ms)
   }
   assert.deepEqual(reported, ['+overrun', '-overrun'])
+})
+
+test('raises old-slots for packets that are relayed far behind the others', () => {
+  const { alarms, reported } = start()
+  const behind = report(8000)
+  behind.counts.behind = 4000
+  alarms.record(behind, 500)
+  alarms.tick(1000)
+  assert.deepEqual(reported, ['+old-slots'])
 })

@@ -5,8 +5,10 @@ import type { RelayReport } from '../relay/protocol.ts'
 export const ALARMS = [
   /** No source has sent anything for `sourceLostMs`. */
   'source-lost',
-  /** Many packets are of old slots: a source replays. */
+  /** Many packets are of old slots, relayed or not: a source replays or lags. */
   'old-slots',
+  /** Many packets are of slots far ahead of the others, and not relayed. */
+  'ahead-slots',
   /** Many packets come from addresses that are not allowed. */
   'refused-source',
   /** Packets of another cluster, or the cluster's version has changed. */
@@ -38,6 +40,8 @@ const REFUSED_SOURCE_MIN = 100
 const FORGED_MIN = 10
 const OLD_SLOTS_MIN = 100
 const OLD_SLOTS_SHARE = 0.2
+const AHEAD_SLOTS_MIN = 100
+const AHEAD_SLOTS_SHARE = 0.2
 const VERSION_MIN = 20
 const VERSION_SHARE = 0.05
 /** An alarm is cleared after this time without its condition. */
@@ -69,7 +73,8 @@ export function createAlarms(options: { readonly sourceLostMs: number }, { log, 
       if (fromSources > 0) receivedAtMs = nowMs
       second.received += fromSources
       second.refusedSource += counts.dropped.source
-      second.late += counts.dropped.late
+      second.late += counts.dropped.late + counts.behind
+      second.ahead += counts.dropped.ahead
       second.version += counts.dropped.version
       second.forged += counts.dropped.forged + counts.dropped['too-many-forged']
       second.overruns += Math.max(0, overrunsNow - overruns)
@@ -77,10 +82,12 @@ export function createAlarms(options: { readonly sourceLostMs: number }, { log, 
       for (const { unsent } of destinations) second.totalRate += unsent['total-rate']
     },
     tick(nowMs) {
-      const { received, late, version, forged, refusedSource, totalRate } = second
+      const { received, late, ahead, version, forged, refusedSource, totalRate } = second
       const silentMs = receivedAtMs === undefined ? 0 : nowMs - receivedAtMs
       update('source-lost', silentMs >= options.sourceLostMs, { silentMs: Math.round(silentMs) }, nowMs)
       update('old-slots', late >= OLD_SLOTS_MIN && late >= received * OLD_SLOTS_SHARE, { late, received }, nowMs)
+      const isAhead = ahead >= AHEAD_SLOTS_MIN && ahead >= received * AHEAD_SLOTS_SHARE
+      update('ahead-slots', isAhead, { ahead, received }, nowMs)
       update('refused-source', refusedSource >= REFUSED_SOURCE_MIN, { packets: refusedSource }, nowMs)
       const isVersion = version >= VERSION_MIN && version >= received * VERSION_SHARE
       update('version-mismatch', isVersion, { packets: version, received }, nowMs)
@@ -94,5 +101,5 @@ export function createAlarms(options: { readonly sourceLostMs: number }, { log, 
 }
 
 function newSecond() {
-  return { received: 0, refusedSource: 0, late: 0, version: 0, forged: 0, overruns: 0, totalRate: 0 }
+  return { received: 0, refusedSource: 0, late: 0, ahead: 0, version: 0, forged: 0, overruns: 0, totalRate: 0 }
 }

@@ -111,6 +111,7 @@ function addCounts(sum: RelayCounts, more: RelayCounts): void {
   sum.relayed += more.relayed
   sum.unchecked += more.unchecked
   sum.checkedHere += more.checkedHere
+  sum.behind += more.behind
   for (const [reason, count] of entriesOf(more.dropped)) sum.dropped[reason] += count
   for (const [fault, count] of entriesOf(more.faults)) sum.faults[fault] += count
 }

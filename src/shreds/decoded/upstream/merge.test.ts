@@ -88,3 +88,16 @@ test('a new stream does not continue a jump of the one before', () => {
   send(transaction(5008, 2))
   assert.deepEqual(delivered, [5008])
 })
+
+test('after a restart of the chain the streams of nodes are taken at lower slots', () => {
+  const { merge, send, transaction, delivered } = open(undefined)
+  send(...slotsTo(5000, 5010).map((slot) => transaction(slot)))
+  send(...slotsTo(3, 20).map((slot) => transaction(slot)))
+  assert.ok(!delivered.includes(20))
+  merge.restart()
+  send(...slotsTo(3, 20).map((slot) => transaction(slot)))
+  assert.deepEqual(
+    delivered.filter((slot) => slot <= 20),
+    slotsTo(7, 20),
+  )
+})

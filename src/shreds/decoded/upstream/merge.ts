@@ -34,8 +34,9 @@ export class UpstreamMerge {
     dataSetsFilled: 0,
   }
   readonly #records: OutputReader
-  readonly #window: MergeWindow
-  readonly #coverage: UpstreamCoverage
+  readonly #options: MergeWindowOptions
+  #window: MergeWindow
+  #coverage: UpstreamCoverage
   readonly #deps: UpstreamMergeDeps
   /** The newest slot of a node that was believed. */
   #newest = -1
@@ -45,6 +46,7 @@ export class UpstreamMerge {
 
   constructor(memory: SharedArrayBuffer, options: MergeWindowOptions, deps: UpstreamMergeDeps) {
     this.#records = openOutputReader(memory)
+    this.#options = options
     this.#window = new MergeWindow(options)
     this.#coverage = new UpstreamCoverage(options.slotsMax)
     this.#deps = deps
@@ -92,6 +94,15 @@ export class UpstreamMerge {
   }
 
   takeLeads = () => this.#window.takeLeads()
+
+  /** The shreds are of another chain, and its slots may be lower: what is known of the slots before does not apply. */
+  restart(): void {
+    this.#window = new MergeWindow(this.#options)
+    this.#coverage = new UpstreamCoverage(this.#options.slotsMax)
+    this.#newest = -1
+    this.#jumps.clear()
+    this.#hasFloor = false
+  }
 
   #take(record: UpstreamRecord): void {
     const { source, stream } = record
