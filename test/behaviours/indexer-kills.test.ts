@@ -10,8 +10,8 @@ const MODEST = 'SELECT count() FROM transactions a, transactions b WHERE a.fee +
 
 test('a customer whose query exhausts the memory of the database process is refused; concurrent queries get their results, and ingest continues', async () => {
   await using rig = await startIndexerRig({
-    // Below the engine's own limit, so that the process has to be ended.
-    store: { memoryBytes: 2048 * MIB, residentBytesMax: 512 * MIB },
+    // The engine's own limit is not reached before the process is too large, so that it has to be ended.
+    store: { memoryBytes: 511 * MIB, residentBytesMax: 512 * MIB },
   })
   const bad = await rig.subscribe('bad')
   const good = await rig.subscribe('good')
