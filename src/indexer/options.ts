@@ -174,7 +174,7 @@ export const indexerOptions = z
     ({ engine, ingest }) => engine === 'clickhouse' || ingest.enabled,
     'ingest.enabled = false needs engine = "clickhouse": no other process can write into the embedded database',
   )
-  .refine(({ store }) => store.residentBytesMax > store.memoryBytes, {
+  .refine(({ engine, store }) => engine === 'clickhouse' || store.residentBytesMax > store.memoryBytes, {
     path: ['store', 'residentBytesMax'],
     message:
       'must be above indexer.store.memoryBytes, better by half: the process of a query within its memory would be ended',

@@ -3,7 +3,7 @@ import { foldName, shownName } from '../query/sql-tokens.ts'
 import { compile } from './compile-expression.ts'
 import type { Context } from './context.ts'
 import { compileOtherTableFunction } from './functions/table-functions.ts'
-import { compareSql } from './not-a-number.ts'
+import { withoutNaN } from './not-a-number.ts'
 import { tableFunctionNotOffered } from './offered.ts'
 import { type Column, type CommonTable, findColumn } from './scope.ts'
 import type { Expression, Join, Source } from './syntax.ts'
@@ -196,13 +196,21 @@ function usingPair(name: string, left: From, right: From, at: number): readonly 
 
 function sameKey(a: Value, b: Value): string {
   const isFloat = a.type.kind === 'float' && b.type.kind === 'float'
-  return isFloat ? compareSql(a.sql, '=', b.sql, [a, b]) : `${plainSql(a)} = ${plainSql(b)}`
+  return isFloat ? `${withoutNaN(a.sql)} = ${b.sql}` : `${plainSql(a)} = ${plainSql(b)}`
 }
 
 function conditionOf({ on, at }: Join, context: Context): string {
   if (on === undefined)
     throw new QueryError('SYNTAX_ERROR', `Syntax error at position ${at}: a join needs ON or USING.`)
-  return conditionSql(compile(on, context))
+  return partsOf(on)
+    .map((part) => compile(part, context))
+    .map((part) => part.matchSql ?? conditionSql(part))
+    .join(' AND ')
+}
+
+/** The conditions that AND joins. */
+function partsOf(on: Expression): readonly Expression[] {
+  return on.kind === 'call' && on.name === 'and' ? on.args.flatMap(partsOf) : [on]
 }
 
 /** Rows of one side with, or without, a match on the other. */
@@ -262,8 +270,7 @@ function equalKeys(
   contextOf: ContextOf,
 ): { left: string[]; right: string[] } {
   const keys: { left: string[]; right: string[] } = { left: [], right: [] }
-  const parts = on?.kind === 'call' && on.name === 'and' ? on.args : on === undefined ? [] : [on]
-  for (const part of parts) {
+  for (const part of on === undefined ? [] : partsOf(on)) {
     if (part.kind !== 'call' || part.name !== 'equals')
       throw new QueryError('NOT_IMPLEMENTED', 'ANY JOIN is offered with equal columns, joined by AND.')
     const sides = part.args.map((each) => ({

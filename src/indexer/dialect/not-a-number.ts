@@ -29,6 +29,26 @@ export function compareSql(x: string, operator: string, y: string, [a, b]: reado
   }
 }
 
+/** The comparison as one operator, which is not true of NaN either: false or NULL. Undefined where it is none. */
+export function matchSql(x: string, operator: string, y: string, [a, b]: readonly [Value, Value]): string | undefined {
+  const [isFirst, isSecond] = [mayBeNaN(a), mayBeNaN(b)]
+  switch (operator) {
+    case '>':
+    case '>=':
+      return isFirst ? `(${withoutNaN(x)} ${operator} ${y})` : undefined
+    case '<':
+    case '<=':
+      return isSecond ? `(${x} ${operator} ${withoutNaN(y)})` : undefined
+    case '=':
+      return isFirst && isSecond ? `(${withoutNaN(x)} = ${y})` : undefined
+    case 'IS NOT DISTINCT FROM':
+      // In lists NULL is equal to NULL.
+      return isFirst && isSecond ? `((CASE WHEN isnan(${x}) THEN [] ELSE [${x}] END) = [${y}])` : undefined
+    default:
+      return undefined
+  }
+}
+
 /** Whether the first is another number than NaN. Beside NULL it does not matter: the comparison stays NULL. */
 function isOther(x: string, y: string, second: Value): string {
   return isAnyNullable([second]) ? `(NOT isnan(${x}) OR ${y} IS NULL)` : `(NOT isnan(${x}))`
@@ -52,7 +72,7 @@ export function orderSql(
   return `isnan(${column}) ${nulls === 'LAST' ? 'ASC' : 'DESC'} NULLS ${nulls}, ${order}`
 }
 
-/** The number, or NULL in the place of NaN: for aggregates that take the largest one. */
+/** The number, or NULL in the place of NaN. */
 export function withoutNaN(sql: string): string {
   return `(CASE WHEN isnan(${sql}) THEN NULL ELSE ${sql} END)`
 }

@@ -1,6 +1,7 @@
 import { QueryError } from '../query/error.ts'
 import { shownName } from '../query/sql-tokens.ts'
 import { type Cursor, qualifiedFunction } from './cursor.ts'
+import { castLiteral, negativeLiteral } from './expression/cast-literal.ts'
 import { limitDepth } from './expression/depth.ts'
 import { parseCallEnd, parseStarEnd } from './parse-call.ts'
 import { call, type Expression, type Identifier, type Literal, type Query } from './syntax.ts'
@@ -216,7 +217,8 @@ function parseUnary(cursor: Cursor): Expression {
     const next = cursor.peek()
     const of = cursor.nested(() => parseUnary(cursor))
     if (next?.kind === 'number' && of.kind === 'number') return { ...of, text: `-${of.text}`, at }
-    return call('negate', [of], at)
+    const cast = next?.kind === 'number' ? negativeLiteral(of) : undefined
+    return cast ?? call('negate', [of], at)
   }
   if (cursor.takeSymbol('+')) return parseUnary(cursor)
   if (cursor.takeWords('NOT')) return cursor.nested(() => call('not', [parseUnary(cursor)], at))
@@ -266,9 +268,12 @@ function parsePrimary(cursor: Cursor): Expression {
   const { position: at } = cursor
   const token = cursor.peek()
   switch (token?.kind) {
-    case 'number':
+    case 'number': {
       cursor.take()
-      return { kind: 'number', text: token.text, at }
+      const literal = { kind: 'number', text: token.text, at } as const
+      const { position } = cursor
+      return cursor.takeSymbol('::') ? castLiteral(literal, parseTypeText(cursor), position) : literal
+    }
     case 'string':
       cursor.take()
       return { kind: 'string', text: token.value, at }

@@ -52,6 +52,22 @@ describe('statements that are short and take long', () => {
     assert.ok(many.reads() < 20)
   })
 
+  test('substrings inside each other grow with their number', () => {
+    const nested = (count: number, start: string, end: string) =>
+      compiled(`SELECT ${start.repeat(count)}signature${end.repeat(count)} FROM transactions`).sql.length
+    for (const [start, end] of [
+      ['substring(', ', toInt8(fee), toInt8(fee))'],
+      ['substring(', ', toInt8(fee))'],
+      ['substringUTF8(', ', -3, -1)'],
+      ['substring(signature, length(', '), -1)'],
+      ['substring(signature, 2, toInt64(length(', ')))'],
+      ['unhex(hex(substring(unhex(', '), toInt8(fee), toInt8(fee))))'],
+    ] as const) {
+      const [two, four, eight] = [2, 4, 8].map((count) => nested(count, start, end)) as [number, number, number]
+      assert.ok(eight - four <= 2.2 * (four - two), `${start}: ${two}, ${four}, ${eight} characters`)
+    }
+  })
+
   test('AND, OR and || are one call of all their parts', () => {
     for (const operator of [' AND ', ' OR ']) assert.ok(compiled(`SELECT ${times(900, () => '1', operator)}`))
     assert.ok(compiled(`SELECT ${times(90, () => "'a'", '||')}`))

@@ -7,6 +7,8 @@ export type Value = {
   readonly type: Type
   /** The expression is a BOOLEAN of the engine, and UInt8 in ClickHouse. */
   readonly isCondition?: boolean
+  /** A condition for rows that match, where NULL counts as false: one comparison, by which the engine can join. */
+  readonly matchSql?: string | undefined
   /** The expression is a BLOB of the engine, and String in ClickHouse: as its type has it. */
   readonly isBytes?: boolean
   /** The value, where the statement itself gives it. */

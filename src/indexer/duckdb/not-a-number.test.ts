@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { compileStatement } from '../dialect/compile-statement.ts'
+import { parseStatement } from '../query/statement.ts'
 import { openQueryDatabase } from './test-queries.ts'
 
 let opened: Awaited<ReturnType<typeof openQueryDatabase>>
@@ -40,6 +42,46 @@ describe('not a number', () => {
       'SELECT count() FROM (SELECT 0/0 AS x) a JOIN (SELECT 0/0 AS x) b ON a.x = b.x': [[0]],
       'SELECT count() FROM (SELECT 0/0 AS x) a JOIN (SELECT 0/0 AS x) b USING (x)': [[0]],
     }))
+
+  test('has no match in a join', () => {
+    const pair = `FROM ${SOME} a LEFT JOIN ${SOME} b`
+    const kept = [
+      [1, 1],
+      [2, 2],
+      [null, null],
+      [null, null],
+    ]
+    return haveRows({
+      [`SELECT a.x, b.x ${pair} ON a.x = b.x ORDER BY a.x`]: kept,
+      [`SELECT a.x, b.x ${pair} ON b.x = a.x AND a.x < 9 ORDER BY a.x`]: kept,
+      [`SELECT count(), countIf(b.x IS NULL) ${pair} USING (x)`]: [[4, 2]],
+      [`SELECT count() FROM ${SOME} a FULL JOIN ${SOME} b ON a.x = b.x`]: [[6]],
+      [`SELECT count() FROM ${SOME} a FULL JOIN ${SOME} b USING (x)`]: [[6]],
+      [`SELECT count(), countIf(isNaN(x)) FROM ${SOME} a ANTI JOIN ${SOME} b ON a.x = b.x`]: [[2, 1]],
+      [`SELECT count() FROM ${SOME} a SEMI JOIN ${SOME} b USING (x)`]: [[2]],
+      [`SELECT a.x, b.x FROM ${SOME} a ANY LEFT JOIN ${SOME} b ON a.x = b.x ORDER BY a.x`]: kept,
+      [`SELECT a.x, b.x FROM ${SOME} a JOIN ${SOME} b ON a.x > b.x`]: [[2, 1]],
+      [`SELECT a.x, b.x FROM ${SOME} a JOIN ${SOME} b ON a.x < b.x`]: [[1, 2]],
+      [`SELECT a.x, b.x FROM ${PRESENT} a ASOF JOIN (SELECT x, 1 AS n FROM ${PRESENT}) b ON b.n = 1 AND a.x >= b.x ORDER BY a.x`]:
+        [
+          [1, 1],
+          [2, 2],
+        ],
+      [`SELECT count() FROM ${SOME} a JOIN ${SOME} b ON a.x <=> b.x`]: [[3]],
+      [`SELECT count() FROM ${PRESENT} a JOIN ${PRESENT} b ON NOT (a.x = b.x)`]: [[7]],
+    })
+  })
+
+  test('is no reason for the engine to compare all rows of a join with each other', async () => {
+    const [left, right] = ['a', 'b'].map((name) => `(SELECT number / 2 AS x FROM numbers(20)) ${name}`)
+    using connection = await opened.database.connect()
+    for (const join of ['LEFT JOIN', 'FULL JOIN', 'ANTI JOIN', 'ANY LEFT JOIN'])
+      for (const on of ['ON a.x = b.x', 'USING (x)', ...(join === 'ANY LEFT JOIN' ? [] : ['ON a.x <=> b.x'])]) {
+        const { sql } = compileStatement(parseStatement(`SELECT count() FROM ${left} ${join} ${right} ${on}`))
+        const plan = await connection.run(`EXPLAIN ${sql}`)
+        assert.match(JSON.stringify([...plan.pieces()]), /HASH_JOIN/, `${join} ${on}`)
+      }
+  })
 
   test('is left out by conditions', () =>
     haveRows({

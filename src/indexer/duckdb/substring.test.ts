@@ -52,6 +52,22 @@ describe('substring', () => {
         ],
     }))
 
+  test('takes long expressions, also inside each other', () => {
+    const [word, place] = [
+      "lowerUTF8(upperUTF8(concat(materialize('he'), 'llo')))",
+      'toInt64(materialize(-4) * 1 + 0 + 0)',
+    ]
+    return haveRows({
+      [`SELECT substring(${word}, ${place}, ${place} + 3), substring(${word}, ${place}), substringUTF8(${word}, ${place} - 3, 2), hex(substring(unhex(hex(${word})), ${place}, 2))`]:
+        [['ell', 'ello', 'he', '656C']],
+      [`SELECT ${'substring('.repeat(6)}${word}${`, ${place} + 5, ${place} + 8)`.repeat(6)}`]: [['hell']],
+      [`SELECT substring(x, toInt64(length(substring(x, ${place}, -1))), length(substring(x, 2))) FROM (SELECT ${word} AS x)`]:
+        [['llo']],
+      [`SELECT substring(toNullable(${word}), CAST(NULL AS Nullable(Int64))), substring(nullIf(${word}, 'hello'), ${place})`]:
+        [[null, null]],
+    })
+  })
+
   test('counts bytes of bytes', async () => {
     const near = places.slice(2, -2)
     const text = '\u00c3\u00a4\u00ff\u0000'

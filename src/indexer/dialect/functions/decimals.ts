@@ -1,5 +1,5 @@
 import { asInt, decimalOf, duckType, type Type } from '../types.ts'
-import { numberSql, plainSql, type Value, value } from '../value.ts'
+import { constantText, numberSql, plainSql, type Value, value } from '../value.ts'
 
 /** Decimals are whole numbers with a scale: digits after it are cut off, where the engine would round. */
 
@@ -7,25 +7,40 @@ export type DecimalType = Extract<Type, { kind: 'decimal' }>
 
 /** A number or a text as a decimal. */
 export function decimalSql(given: Value, type: DecimalType, cast: 'CAST' | 'TRY_CAST' = 'CAST'): string {
-  return `${cast}(${cutSql(given, type, cast)} AS ${duckType(type)})`
+  return `${cast}(${cutSql(given, type.scale)} AS ${duckType(type)})`
 }
 
-function cutSql(given: Value, { precision, scale }: DecimalType, cast: 'CAST' | 'TRY_CAST'): string {
+function cutSql(given: Value, scale: number): string {
   switch (given.type.kind) {
     case 'float':
       return `trunc(${given.sql} * CAST(${10 ** scale} AS DOUBLE)) / CAST(${10 ** scale} AS DOUBLE)`
     case 'string': {
       const text = given.isBytes === true ? `decode(${given.sql})` : given.sql
-      // A number with an exponent is written without one first, with more digits than are kept.
-      const digitsMax = Math.min(37, Math.max(38 - (precision - scale), scale + 10))
-      const digits = `(CASE WHEN regexp_matches(${text}, '[eE]') THEN CAST(${cast}(${text} AS DECIMAL(38, ${digitsMax})) AS VARCHAR) ELSE ${text} END)`
-      return cutText(digits, scale)
+      const mayBeExponential = /e/i.test(constantText(given) ?? 'e')
+      return cutText(mayBeExponential ? withoutExponent(text) : text, scale)
     }
     case 'decimal':
       return given.type.scale <= scale ? given.sql : cutText(`CAST(${given.sql} AS VARCHAR)`, scale)
     default:
       return plainSql(given)
   }
+}
+
+/** More zeros than a decimal has digits. */
+const ZEROS_MAX = 80
+const EXPONENTIAL = '^[+-]?(\\d+\\.?\\d*|\\.\\d+)[eE][+-]?0*\\d{1,9}$'
+const PARTS = '^\\+?(-?)(\\d*)\\.?(\\d*)[eE]\\+?(-?\\d+)$'
+
+/** A number with an exponent is written without one, digit for digit: the engine would round it, or refuse it for its zeros. */
+function withoutExponent(text: string): string {
+  const part = (group: number): string => `regexp_extract(t_, '${PARTS}', ${group})`
+  const [sign, whole, fraction] = [part(1), part(2), part(3)]
+  const places = `greatest(-${ZEROS_MAX} - strlen(${whole}), least(${ZEROS_MAX} + strlen(${fraction}), CAST(${part(4)} AS INTEGER)))`
+  const zeros = (count: string): string => `lpad('', CAST(greatest(0, ${count}) AS INTEGER), '0')`
+  const digits = `${zeros(`-${places}`)} || ${whole} || ${fraction} || ${zeros(places)}`
+  const before = `strlen(${whole}) + greatest(0, ${places})`
+  const written = `${sign} || left(${digits}, ${before}) || '.' || substring(${digits}, ${before} + 1)`
+  return `list_extract(list_transform([${text}], lambda t_: CASE WHEN regexp_matches(t_, '${EXPONENTIAL}') THEN ${written} ELSE t_ END), 1)`
 }
 
 function cutText(text: string, scale: number): string {
@@ -43,11 +58,18 @@ export function divideDecimals(a: Value, b: Value): Value {
   const type = quotientType(a.type, b.type)
   const factor = 10n ** BigInt(type.scale - p.scale + q.scale)
   const quotient = `(${unscaled(a)} * CAST(${factor} AS HUGEINT) // ${unscaled(b)})`
-  const sql = `CAST(CAST(${quotient} AS VARCHAR) || 'e-${type.scale}' AS ${duckType(type)})`
+  const sql = `CAST(${scaledDown(quotient, type.scale)} AS ${duckType(type)})`
   return value(
     `(CASE WHEN ${numberSql(b)} = 0 THEN error('sluice ILLEGAL_DIVISION: Division by zero') ELSE ${sql} END)`,
     type,
   )
+}
+
+/** A whole number with the point before its last digits. With an exponent in its place the engine would count the digits before that one. */
+function scaledDown(sql: string, scale: number): string {
+  if (scale === 0) return sql
+  const padded = `regexp_replace(CAST(${sql} AS VARCHAR), '(\\d+)$', '${'0'.repeat(scale)}\\1')`
+  return `regexp_replace(${padded}, '(\\d{${scale}})$', '.\\1')`
 }
 
 /** Of two decimals the size of the larger one, with all digits that this size has. */

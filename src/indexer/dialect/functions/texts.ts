@@ -11,7 +11,7 @@ import {
   type Value,
   value,
 } from '../value.ts'
-import { define, defineAll, type FunctionDefinition, type Input, test, text, u64 } from './definition.ts'
+import { bound, define, defineAll, type FunctionDefinition, type Input, test, text, u64 } from './definition.ts'
 
 /** A text argument. Bytes that a function decoded before are an error here unless they are UTF-8. */
 export function t(input: Input, at: number): string {
@@ -43,17 +43,49 @@ function isEmpty(input: Input, operator: '=' | '<>'): Value {
 }
 
 function substring(input: Input): Value {
-  const given = input.arg(0)
-  const of = given.isBytes === true ? given.sql : t(input, 0)
-  const { from, count } = substringPlace(input, given.isBytes === true ? `octet_length(${of})` : `length(${of})`)
-  if (given.isBytes !== true) return text(`substring(${of}, ${[from, ...count].join(', ')})`)
-  // The engine has no substring of bytes: two hexadecimal digits stand for each.
-  const place = constantNumber(input.arg(1))
-  const first =
-    place === undefined
-      ? `(CASE WHEN ${from} > 0 THEN ${from} * 2 - 1 ELSE ${from} * 2 END)`
-      : `${from} * 2${place > 0 ? ' - 1' : ''}`
-  return bytes(`unhex(substring(hex(${of}), ${[first, ...count.map((sql) => `(${sql}) * 2`)].join(', ')}))`)
+  const isBytes = input.arg(0).isBytes === true
+  const given = {
+    of: isBytes ? input.arg(0).sql : t(input, 0),
+    from: whole(input, 1),
+    count: input.args.length < 3 ? undefined : whole(input, 2),
+  }
+  const write = isBytes ? bytesPart : textPart
+  const sql = isPlain(input) ? write(given) : boundPlace(input, given, (place) => write(substringPlace(input, place)))
+  return isBytes ? bytes(sql) : text(sql)
+}
+
+/** Longer expressions, such as calls inside each other, are computed once where they would stand several times. */
+const REPEATED_LENGTH_MAX = 40
+
+/** Text, position and length stand several times in the result. */
+function boundPlace(input: Input, given: Place, body: (place: Place) => string): string {
+  const varying = (['of', 'from', 'count'] as const).filter(
+    (key, at) => input.args[at]?.isConstant !== true && (given[key] ?? '').length > REPEATED_LENGTH_MAX,
+  )
+  if (varying.length === 0) return body(given)
+  const packed = `struct_pack(${varying.map((key) => `"${key}" := ${given[key]}`).join(', ')})`
+  return bound(input, packed, (name) =>
+    body({ ...given, ...Object.fromEntries(varying.map((key) => [key, `${name}."${key}"`])) }),
+  )
+}
+
+/** Whether the engine reads position and length as ClickHouse does: a constant position, and a length that is not negative. */
+function isPlain(input: Input): boolean {
+  const [from, count] = [constantNumber(input.arg(1)), constantNumber(input.args[2])]
+  if (from === undefined || from === 0 || (from < 0 && foldName(input.name) === 'substringutf8')) return false
+  if (input.args.length < 3) return true
+  return count === undefined ? asInt(input.arg(2).type)?.isSigned === false : count >= 0
+}
+
+type Place = { readonly of: string; readonly from: string; readonly count: string | undefined }
+
+const textPart = ({ of, from, count }: Place): string =>
+  `substring(${of}, ${from}${count === undefined ? '' : `, ${count}`})`
+
+/** The engine has no substring of bytes: two hexadecimal digits stand for each. */
+function bytesPart({ of, from, count }: Place): string {
+  const first = `(CASE WHEN ${from} > 0 THEN ${from} * 2 - 1 ELSE ${from} * 2 END)`
+  return `unhex(${textPart({ of: `hex(${of})`, from: first, count: count === undefined ? undefined : `(${count}) * 2` })})`
 }
 
 function cut(input: Input, name: 'left' | 'right'): Value {
@@ -62,24 +94,22 @@ function cut(input: Input, name: 'left' | 'right'): Value {
   return text(`${name}(${t(input, 0)}, ${whole(input, 1)})`)
 }
 
-/** Position and length for the engine, which reads 0 and negative lengths in another way. `size` is the length of the text. */
-function substringPlace(input: Input, size: string): { readonly from: string; readonly count: readonly string[] } {
+/** Position and length for the engine, which reads 0 and negative lengths in another way. */
+function substringPlace(input: Input, { of, from: first, count: length }: Place): Place {
   const [from, count] = [constantNumber(input.arg(1)), constantNumber(input.args[2])]
-  const characters = `CAST(${size} AS BIGINT)`
+  const characters = `CAST(${input.arg(0).isBytes === true ? 'octet_length' : 'length'}(${of}) AS BIGINT)`
   // Of characters the length is counted from the first one, of bytes from a place before it.
   const isClamped = foldName(input.name) === 'substringutf8' && (from === undefined || from < 0)
-  const first = whole(input, 1)
   const start = isClamped ? `(CASE WHEN ${first} < 0 THEN greatest(${first}, -${characters}) ELSE ${first} END)` : first
   const mayBeZero = from === undefined || from === 0
-  if (input.args.length < 3)
-    return { from: start, count: mayBeZero ? [nothingAtZero(first, `${characters} + abs(${first})`)] : [] }
-  const length = whole(input, 2)
+  if (length === undefined)
+    return { of, from: start, count: mayBeZero ? nothingAtZero(first, `${characters} + abs(${first})`) : undefined }
   const isSigned = asInt(input.arg(2).type)?.isSigned !== false
   const counted = count === undefined ? isSigned : count < 0
   // A negative length ends so many characters before the end, from which a negative position counts, too.
   const ending = `greatest(0, ${length} - ${first} + (CASE WHEN ${first} > 0 THEN ${characters} + 1 ELSE 0 END))`
   const own = counted ? `(CASE WHEN ${length} < 0 THEN ${ending} ELSE ${length} END)` : length
-  return { from: start, count: [mayBeZero ? nothingAtZero(first, own) : own] }
+  return { of, from: start, count: mayBeZero ? nothingAtZero(first, own) : own }
 }
 
 const nothingAtZero = (from: string, count: string): string => `(CASE WHEN ${from} = 0 THEN 0 ELSE ${count} END)`

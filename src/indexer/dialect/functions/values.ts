@@ -1,5 +1,5 @@
 import { QueryError } from '../../query/error.ts'
-import { compareSql } from '../not-a-number.ts'
+import { compareSql, matchSql } from '../not-a-number.ts'
 import {
   arrayOf,
   asInt,
@@ -128,7 +128,7 @@ function compare(input: Input, operator: string): Value {
       `Cannot convert the text at position ${input.at} to ${typeName((notNumber[1] as Value).type)}: function ${input.name} compares it with a number.`,
     )
   const [x, y] = comparable(a, b)
-  return condition(compareSql(x, operator, y, [a, b]))
+  return { ...condition(compareSql(x, operator, y, [a, b])), matchSql: matchSql(x, operator, y, [a, b]) }
 }
 
 /** A constant text that is no number. */
