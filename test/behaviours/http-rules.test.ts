@@ -276,7 +276,7 @@ describe('every HTTP listener', () => {
       const { headers } = response
       assert.deepEqual(
         [response.status, headers.get('upgrade'), headers.get('connection')],
-        [426, 'websocket', 'Upgrade'],
+        [426, 'websocket', 'close, Upgrade'],
       )
       const body = (await response.json()) as Body
       assert.equal(body.error, 'upgrade-required')

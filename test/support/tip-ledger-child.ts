@@ -9,7 +9,7 @@ const [folder = '', before = '0'] = process.argv.slice(2)
 const NOON_MS = Date.parse('2026-11-16T12:00:00Z')
 const database = await openLedgerFile(folder, { clock: systemClock, random: createSeededRandom(2) })
 const ledger = new TipLedger({
-  counter: await openTipCounter(database),
+  counter: await openTipCounter(database, systemClock),
   clock: systemClock,
   onFailure() {},
   onRecovery() {},

@@ -61,10 +61,17 @@ export async function checkState(
     return { findings, newestAuditMs: audit.newestMs }
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error
-    findings.push(bad('store', error.message, error.fix ?? errorEntry(error.code).fix))
+    findings.push(storeFailure(error))
     return { findings, newestAuditMs: undefined }
   }
 }
+
+/** An older store is not damaged: the next start of this release migrates it. */
+export function storeFailure({ code, message, fix }: ServiceError): Finding {
+  return code === 'store-older' ? warn('store', message, MIGRATE) : bad('store', message, fix ?? errorEntry(code).fix)
+}
+
+const MIGRATE = 'start or restart Sluice, then run: sluice doctor'
 
 async function checkStore(store: AccessStore): Promise<Finding[]> {
   const damage = await store.integrity()

@@ -224,7 +224,10 @@ const plan = z.looseObject({
       currency: z.string(),
       per_month: z.string(),
       per_million_units: z.string(),
-      per_gigabyte: z.string().describe('Of 10^9 bytes sent to the customer.'),
+      per_gigabyte: z
+        .string()
+        .optional()
+        .describe('Of 10^9 bytes sent to the customer; servers before 0.1.0 do not send it.'),
     })
     .nullable()
     .describe('From billing.prices; null where the plan has no price.'),

@@ -108,7 +108,7 @@ export async function startWsServer(options: WsServerOptions, deps: WsServerDeps
         onNotAfter: deps.onNotAfter,
         onRequest: (request, response) => {
           const requestId = requestIdOf(request, deps)
-          const headers = { 'x-request-id': requestId, connection: 'Upgrade', upgrade: 'websocket' }
+          const headers = { 'x-request-id': requestId, connection: 'close, Upgrade', upgrade: 'websocket' }
           sendJson(response, 426, { ...WEBSOCKET_ONLY, request_id: requestId }, headers)
         },
         onUpgrade: (request, socket, head) =>

@@ -22,7 +22,7 @@ const link = openWorkerPort<ToCounter, FromCounter>()
 if (link === undefined) throw new Error('this file runs only as a worker thread')
 const { post } = link
 const deps = { clock: systemClock, random: secureRandom }
-const counter = await openTipCounter(await openLedgerFile(String(link.data), deps))
+const counter = await openTipCounter(await openLedgerFile(String(link.data), deps), systemClock)
 link.onMessage((batch) => {
   counter.count(batch).then(
     () => post({ kind: 'counted', countedMs: counter.countedMs }),

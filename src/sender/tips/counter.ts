@@ -1,3 +1,4 @@
+import type { Clock } from '../../core/clock.ts'
 import type { SqlDatabase, SqlWriter } from '../../platform/db/sql.ts'
 import { LEDGER_LAMPORTS_MAX, saturatedLamports } from './lamports.ts'
 
@@ -27,6 +28,8 @@ export const OTHER_PAYERS = 'others'
 export const PAYERS_PER_DAY_MAX = 200
 /** Longer than a transaction is followed and than the journal is read back. */
 const RECENT_MS = 3_600_000
+/** What earlier processes left is kept for so long: none of them may have run for RECENT_MS. */
+const LEFT_MS = 24 * RECENT_MS
 
 /** The last known outcome of a transaction, and where it is counted. */
 type Recent = {
@@ -47,9 +50,11 @@ type Changes = { readonly recent: Map<string, Recent>; readonly sums: Map<string
  * Counts tips per day, tip account and payer in a database. An event is counted once, however often it is recorded: after a crash the
  * journal records again what may not have been written.
  */
-export async function openTipCounter(database: SqlDatabase): Promise<TipCounter> {
+export async function openTipCounter(database: SqlDatabase, clock: Clock): Promise<TipCounter> {
   const [row] = await database.rows("SELECT value FROM marks WHERE name = 'counted'")
   let countedMs = Number(row?.[0] ?? 0)
+  const leftMs = Math.min(countedMs, clock.nowMs()) - LEFT_MS
+  const recentTimes = new RecentTimes(clock)
   /** Payers of the days that were written to. */
   const payersOfDay = new Map<string, Set<string>>()
 
@@ -105,8 +110,7 @@ export async function openTipCounter(database: SqlDatabase): Promise<TipCounter>
       "INSERT INTO marks (name, value) VALUES ('counted', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
       [newestMs],
     )
-    // Relative to the batch, not to the newest event ever: that one may have the time of a clock that was ahead.
-    await tx.run('DELETE FROM recent WHERE at_ms < ?', [oldestMs - RECENT_MS])
+    await tx.run('DELETE FROM recent WHERE at_ms < ?', [Math.max(leftMs, recentTimes.oldestOf(oldestMs) - RECENT_MS)])
   }
 
   return {
@@ -130,6 +134,33 @@ export async function openTipCounter(database: SqlDatabase): Promise<TipCounter>
       countedMs = newestMs
     },
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
+  }
+}
+
+/**
+ * The oldest time of the events of the last hour or two, by a clock that nobody sets. The wall clock may be ahead for some batches: by their time
+ * alone, everything before them would be old. Nothing is old in the first hour.
+ */
+class RecentTimes {
+  readonly #clock: Clock
+  #periodAtMs: number
+  #before = Number.NEGATIVE_INFINITY
+  #now = Number.POSITIVE_INFINITY
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+    this.#periodAtMs = clock.monotonicMs()
+  }
+
+  oldestOf(oldestMs: number): number {
+    const nowMs = this.#clock.monotonicMs()
+    if (nowMs - this.#periodAtMs >= RECENT_MS) {
+      this.#periodAtMs = nowMs
+      this.#before = this.#now
+      this.#now = Number.POSITIVE_INFINITY
+    }
+    this.#now = Math.min(this.#now, oldestMs)
+    return Math.min(this.#before, this.#now)
   }
 }
 

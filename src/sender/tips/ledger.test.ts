@@ -21,7 +21,7 @@ async function open(folder: string, fault?: (database: SqlDatabase) => SqlDataba
   const database = await openLedgerFile(folder, { clock, random: createSeededRandom(1) })
   const reported: string[] = []
   const ledger = new TipLedger({
-    counter: await openTipCounter(fault?.(database) ?? database),
+    counter: await openTipCounter(fault?.(database) ?? database, clock),
     clock,
     onFailure: (error) => reported.push(String(error)),
     onRecovery: () => reported.push('recovered'),
@@ -118,13 +118,18 @@ describe('the tip ledger', () => {
     assert.equal(rows.length, PAYERS_PER_DAY_MAX + 1)
     assert.equal(rows[0]?.group, OTHER_PAYERS)
     assert.equal((await opened.total())?.landed, payers)
-    ledger.record(event('landed', 9999, { atMs: NOON_MS + 2 * 3_600_000 }))
-    await ledger.flush()
+    // Old by the time of the process, which an hour and the one after it have passed.
+    for (const n of [9998, 9999]) {
+      opened.clock.advance(3_600_000)
+      await ledger.flush()
+      ledger.record(event('landed', n, { atMs: NOON_MS + 2 * 3_600_000 }))
+      await ledger.flush()
+    }
     const database = await openLedgerFile(folder.path, { clock: opened.clock, random: createSeededRandom(1) })
     await using _database = database
-    assert.deepEqual(await database.rows('SELECT count(*) FROM recent'), [[1]])
+    assert.deepEqual(await database.rows('SELECT count(*) FROM recent'), [[2]])
     // What the journal is read back for is still known.
-    opened.clock.advance(3 * 3_600_000)
+    opened.clock.advance(3_600_000)
     const readBackFromMs = NOON_MS + 2 * 3_600_000 - 600_000
     assert.deepEqual([readBackFromMs - 1, readBackFromMs].map(ledger.isReadBack), [false, true])
   })
@@ -147,6 +152,9 @@ describe('the tip ledger', () => {
           await ledger.flush()
         }
       }
+      // As it is read back from the journal.
+      ledger.record(event('accepted', 0))
+      await ledger.flush()
       const sums = await opened.total()
       assert.deepEqual([sums?.accepted, sums?.landed, sums?.offeredLamports], [12, 10, 12_000_000])
       clock.advance(60_000)

@@ -35,7 +35,7 @@ test('a tip of any size is recorded as at most the largest exact number', () => 
 test('sums of a batch, of a day and of a report stop at the largest exact number', async () => {
   using folder = makeTestFolder()
   const database = await openLedgerFile(folder.path, deps())
-  await using counter = await openTipCounter(database)
+  await using counter = await openTipCounter(database, deps().clock)
   await counter.count([event(1, MAX - 5), event(2, 3)])
   assert.deepEqual(await listTipDays(database), [[DAY, 'a', 'p', 2, 2, 0, 0, MAX - 2, MAX - 2]])
   await counter.count([event(3, MAX), event(4, MAX)])
@@ -58,7 +58,7 @@ test('rows of a ledger that were stored above the limit are read, saved and rest
       await tx.run(`INSERT INTO days VALUES (?, 'a', ?, 1, 0, 0, 0, ${BigInt(lamports)}, 7)`, [DAY, `p${at}`])
   })
   const database = await openLedgerFile(folder.path, deps())
-  await using counter = await openTipCounter(database)
+  await using counter = await openTipCounter(database, deps().clock)
   const saturated = stored.map((_, at) => [DAY, 'a', `p${at}`, 1, 0, 0, 0, MAX, 7])
   assert.deepEqual(await listTipDays(database), saturated)
   const [total] = await readTips(database, PERIOD)

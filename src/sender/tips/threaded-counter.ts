@@ -21,7 +21,7 @@ export async function openThreadedCounter(folder: string, deps: ThreadedCounterD
   const { clock, random, log, entry = THREAD } = deps
   let countedMs: number
   {
-    await using counter = await openTipCounter(await openLedgerFile(folder, deps))
+    await using counter = await openTipCounter(await openLedgerFile(folder, deps), clock)
     countedMs = counter.countedMs
   }
   let thread: Supervised<WorkerThread<ToCounter>> | undefined

@@ -32,6 +32,8 @@ export type PacketMarks = {
   readonly apart: Uint8Array
   /** The generation of the main chain (relay-window.ts) when the packet was selected, modulo 256. */
   readonly generation: Uint8Array
+  /** That of now. */
+  latestGeneration(): number
 }
 
 type SelectorOptions = Pick<
@@ -67,6 +69,7 @@ export function createSelector(arena: PacketArena, options: SelectorOptions, ver
     unchecked: new Uint8Array(lengths.length),
     apart: new Uint8Array(lengths.length),
     generation: new Uint8Array(lengths.length),
+    latestGeneration: () => window.generation() & 0xff,
   }
   const { unchecked } = marks
   const batch: Batch = {

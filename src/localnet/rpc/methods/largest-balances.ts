@@ -1,32 +1,32 @@
-import { Buffer } from 'node:buffer'
-import { decodeBase58 } from '../../../solana/crypto/base58.ts'
-
 const LARGEST_MAX = 20
 
 type Balance = { readonly address: string; readonly amount: bigint }
-/** The bytes of the address are decoded at most once, and only to compare equal amounts. */
-type Candidate = { readonly balance: Balance; key: Uint8Array | undefined }
 
 /** The 20 largest balances in the order of Agave, whose heap compares amount and address: among equal amounts the greater address is first. */
 export function takeLargest(balances: Iterable<Balance>): Balance[] {
-  const largest: Candidate[] = []
+  const largest: Balance[] = []
   for (const balance of balances) {
-    const candidate: Candidate = { balance, key: undefined }
     const least = largest[LARGEST_MAX - 1]
-    if (least && !isLarger(candidate, least)) continue
-    const position = largest.findIndex((other) => isLarger(candidate, other))
-    largest.splice(position < 0 ? largest.length : position, 0, candidate)
+    if (least && !isLarger(balance, least)) continue
+    const position = largest.findIndex((other) => isLarger(balance, other))
+    largest.splice(position < 0 ? largest.length : position, 0, balance)
     largest.length = Math.min(largest.length, LARGEST_MAX)
   }
-  return largest.map(({ balance }) => balance)
+  return largest
 }
 
-function isLarger(a: Candidate, b: Candidate): boolean {
-  if (a.balance.amount !== b.balance.amount) return a.balance.amount > b.balance.amount
-  return Buffer.compare(keyOf(a), keyOf(b)) > 0
+function isLarger(a: Balance, b: Balance): boolean {
+  return a.amount === b.amount ? isGreaterKey(a.address, b.address) : a.amount > b.amount
 }
 
-function keyOf(candidate: Candidate): Uint8Array {
-  candidate.key ??= decodeBase58(candidate.balance.address)
-  return candidate.key
+/**
+ * Whether the bytes of the first address are greater. Both are numbers of 32 bytes in a notation whose digits ascend as characters do: the longer one
+ * without leading zeros is greater. Decoding thousands of them would hold the event loop.
+ */
+function isGreaterKey(a: string, b: string): boolean {
+  const [first, second] = [a.replace(LEADING_ZEROS, ''), b.replace(LEADING_ZEROS, '')]
+  return first.length === second.length ? first > second : first.length > second.length
 }
+
+/** The digit 0 of base58. */
+const LEADING_ZEROS = /^1+/

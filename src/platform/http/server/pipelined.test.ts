@@ -140,6 +140,35 @@ test('disconnects a client that is too many requests ahead, and handles none of 
   assert.equal(handled, 1)
 })
 
+test('disconnects a client with too many bodies ahead', async () => {
+  let handled = 0
+  await using server = await start({ onRequest: () => void (handled += 1) })
+  const few = client(server)
+  few.socket.write(post('abc').repeat(17))
+  await until('the first is under way', () => handled === 1)
+  const many = client(server)
+  many.socket.write(post('abc').repeat(20))
+  await until('it is closed', () => many.isClosed)
+  assert.deepEqual([handled, few.isClosed, server.connections()], [2, false, 1])
+  few.socket.destroy()
+})
+
+test('handles no request behind a response that closes the connection', async () => {
+  const handled: (string | undefined)[] = []
+  await using server = await start({
+    onRequest(request, response) {
+      handled.push(request.url)
+      response.shouldKeepAlive = false
+      response.end('the last')
+    },
+  })
+  const seen = client(server)
+  seen.socket.write(GET.replace('/', '/1') + GET.replace('/', '/2'))
+  await until('it is closed', () => seen.isClosed && server.connections() === 0)
+  await new Promise((resolve) => void setImmediate(resolve))
+  assert.deepEqual(handled, ['/1'])
+})
+
 test('responds to the requests before malformed bytes, then refuses those', async () => {
   let first: ServerResponse | undefined
   await using server = await start({

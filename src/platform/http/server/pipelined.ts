@@ -20,6 +20,8 @@ export function continueInTurn(http: Server, isRefused: (request: IncomingMessag
 
 /** A client that sends more requests ahead of the responses is disconnected. */
 const REQUESTS_AHEAD_MAX = 100
+/** Those of them with a body, of which the runtime may hold 64 KiB each. */
+const BODIES_AHEAD_MAX = 16
 
 type Turn = { readonly request: IncomingMessage; readonly response: ServerResponse; handle(): void }
 
@@ -43,7 +45,7 @@ export class RequestTurns {
     if (turns === undefined) {
       this.#turns.set(socket, [turn])
       this.#run(turn)
-    } else if (turns.length <= REQUESTS_AHEAD_MAX) turns.push(turn)
+    } else if (turns.length <= REQUESTS_AHEAD_MAX && turns.filter(hasBody).length <= BODIES_AHEAD_MAX) turns.push(turn)
     else socket.destroy()
   }
 
@@ -68,7 +70,7 @@ export class RequestTurns {
   }
 
   #run({ request: { socket }, response, handle }: Turn): void {
-    if (socket.destroyed) return
+    if (socket.destroyed || socket.writableEnded) return
     response.once('close', () => this.#next(socket))
     handle()
   }
@@ -80,6 +82,10 @@ export class RequestTurns {
     if (next === undefined) this.#turns.delete(socket)
     else setImmediate(() => this.#run(next))
   }
+}
+
+function hasBody({ request: { headers } }: Turn): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 }
 
 /** Delays an upgrade until the responses to earlier requests of its connection are sent. The runtime hands the socket over at once. */
