@@ -75,10 +75,10 @@ test('a thread that sends no report for 30 s is replaced', async () => {
   assert.deepEqual(states, [])
   clock.advance(9_000)
   assert.deepEqual(states, [false])
-  // Past the backoff, and not so far that the next thread is silent too before it has loaded its code.
+  // Past the backoff, also that of a start which finds the port still taken, and not so far that the next thread is silent too before it has loaded its code.
   let delayMs = 0
   await until('another thread runs', () => {
-    if (delayMs < 5000) {
+    if (delayMs < 20_000) {
       clock.advance(100)
       delayMs += 100
     }

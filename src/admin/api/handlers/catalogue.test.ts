@@ -34,5 +34,8 @@ test('a plan has its price, or null', async () => {
   assert.equal(items.find(({ name }) => name === 'starter')?.price, null)
   const shown = (await handlersOf([]).planShow(call({ plan: 'build' }))).body as object
   assert.partialDeepStrictEqual(ADMIN_REPLIES.planShow.parse(shown), { name: 'build', price })
-  assert.throws(() => ADMIN_REPLIES.planShow.parse({ ...shown, price: { ...price, per_gigabyte: undefined } }))
+  // As a server before it: a newer command line reads its reply, too.
+  const { per_gigabyte: _, ...earlier } = price
+  assert.partialDeepStrictEqual(ADMIN_REPLIES.planShow.parse({ ...shown, price: earlier }), { price: earlier })
+  assert.throws(() => ADMIN_REPLIES.planShow.parse({ ...shown, price: { ...price, per_month: undefined } }))
 })
