@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { compileStatement } from '../dialect/compile-statement.ts'
 import { parseStatement } from '../query/statement.ts'
-import { openQueryDatabase } from './test-queries.ts'
+import { assertRows, type ExpectedRows, openQueryDatabase } from './test-queries.ts'
 
 let opened: Awaited<ReturnType<typeof openQueryDatabase>>
 before(async () => {
@@ -10,14 +10,7 @@ before(async () => {
 })
 after(() => opened[Symbol.dispose]())
 
-/** The rows that ClickHouse 26.5 has. */
-async function haveRows(expected: Readonly<Record<string, readonly unknown[]>>, given = {}): Promise<void> {
-  const settings = { output_format_json_quote_64bit_integers: '0' }
-  for (const [statement, rows] of Object.entries(expected)) {
-    const { body } = await opened.ask(statement, {}, { defaultFormat: 'JSONCompact', settings, ...given })
-    assert.deepEqual((JSON.parse(body.toString()) as { data: unknown }).data, rows, statement)
-  }
-}
+const haveRows = (expected: ExpectedRows, given = {}) => assertRows(opened, expected, given)
 
 /** The rows of one column `x`, not a number among them. */
 const SOME = '(SELECT arrayJoin([1., 0/0, NULL, 2.]) AS x)'

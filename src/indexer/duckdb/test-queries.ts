@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { type DuckConnection, type DuckDatabase, openDuckDatabase } from '../../platform/db/duckdb.ts'
 import { makeTestChain } from '../ingest/test-blocks.ts'
 import { batchOf } from '../ingest/test-rows.ts'
@@ -51,5 +52,20 @@ export async function openQueryDatabase(planted: readonly string[] = []): Promis
       return await runComplete(connection, { ...job, limits: all })
     },
     [Symbol.dispose]: () => database[Symbol.dispose](),
+  }
+}
+
+/** By statement: the rows that ClickHouse 26.5 has. */
+export type ExpectedRows = Readonly<Record<string, readonly unknown[]>>
+
+export async function assertRows(
+  on: Pick<Awaited<ReturnType<typeof openQueryDatabase>>, 'ask'>,
+  expected: ExpectedRows,
+  given: Partial<QueryJob> = {},
+): Promise<void> {
+  const settings = { output_format_json_quote_64bit_integers: '0' }
+  for (const [statement, rows] of Object.entries(expected)) {
+    const { body } = await on.ask(statement, {}, { defaultFormat: 'JSONCompact', settings, ...given })
+    assert.deepEqual((JSON.parse(body.toString()) as { data: unknown }).data, rows, statement)
   }
 }
