@@ -162,6 +162,39 @@ describe('the tip ledger', () => {
     })
   }
 
+  test('what the hour before has counted is known, also if every event of this hour has the time of a clock that is ahead', async () => {
+    using folder = makeTestFolder()
+    await using opened = await open(folder.path)
+    const { ledger, clock } = opened
+    const count = async (given: TipEvent) => {
+      ledger.record(given)
+      await ledger.flush()
+    }
+    await count(event('landed', 0))
+    clock.advance(3_600_000)
+    await ledger.flush()
+    await count(event('landed', 1, { atMs: NOON_MS + DAY_MS }))
+    await count(event('landed', 0))
+    assert.equal((await opened.total())?.landed, 2)
+  })
+
+  test('rows that a process left a day ago are deleted by the next one, however short each of them runs', async () => {
+    using folder = makeTestFolder()
+    const rowsAfter = async (...events: TipEvent[]) => {
+      await using opened = await open(folder.path)
+      for (const each of events) opened.ledger.record(each)
+      await opened.ledger.flush()
+      const database = await openLedgerFile(folder.path, { clock: opened.clock, random: createSeededRandom(1) })
+      await using _database = database
+      return (await database.rows('SELECT signature FROM recent ORDER BY signature')).flat()
+    }
+    assert.deepEqual(await rowsAfter(event('landed', 1, { atMs: NOON_MS - 2 * DAY_MS }), event('landed', 2)), [
+      's1',
+      's2',
+    ])
+    assert.deepEqual(await rowsAfter(event('landed', 3)), ['s2', 's3'])
+  })
+
   test('under a clock that is behind, a transaction is counted once, and the journal of before not again', async () => {
     using folder = makeTestFolder()
     await using opened = await open(folder.path)

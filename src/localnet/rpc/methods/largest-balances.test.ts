@@ -15,3 +15,19 @@ test('takes the 20 largest; equal amounts in descending order of the address byt
   assert.deepEqual(takeLargest([most, ...equal.toReversed(), least]), expected)
   assert.deepEqual(takeLargest([]), [])
 })
+
+test('a key with a leading zero byte is smaller, although its text is longer', () => {
+  const [small, great] = [
+    [0, 255],
+    [1, 0],
+  ].map(([first = 0, rest]) => ({
+    address: encodeBase58(Buffer.concat([Buffer.of(first), Buffer.alloc(31, rest)])),
+    amount: 5n,
+  }))
+  assert.ok(small && great && small.address.length > great.address.length)
+  for (const given of [
+    [small, great],
+    [great, small],
+  ])
+    assert.deepEqual(takeLargest(given), [great, small])
+})

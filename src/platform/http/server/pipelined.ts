@@ -70,7 +70,7 @@ export class RequestTurns {
   }
 
   #run({ request: { socket }, response, handle }: Turn): void {
-    if (socket.destroyed || socket.writableEnded) return
+    if (socket.destroyed) return
     response.once('close', () => this.#next(socket))
     handle()
   }

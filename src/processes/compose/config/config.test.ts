@@ -37,4 +37,8 @@ test('the process of the embedded database may use more than the memory of the d
   }
   assert.deepEqual(parse({ memoryBytes: 2048 * MIB, residentBytesMax: 2560 * MIB }), [])
   assert.deepEqual(parse({}), [])
+  // The operator's own ClickHouse has its own limits.
+  const clickhouse = { url: 'http://127.0.0.1:8124', user: 'sluice', password: 'env:CLICKHOUSE' }
+  const indexer = { engine: 'clickhouse', clickhouse, store: { memoryBytes: 2048 * MIB } }
+  assert.deepEqual(configSchema.safeParse({ indexer }).error?.issues, undefined)
 })
