@@ -22,7 +22,7 @@ async function startTwo(options: Parameters<typeof createSharedPermits>[0] = {})
 
 describe('permits of several processes', () => {
   test('no mix of processes, delays and limits exceeds the documented slack, and after any fault all know the same sum', async (t) => {
-    const outcome = await runSeeds(sharedPermitsWorld, { firstSeed: seedOf(t), seeds: isFull ? 1200 : 12 })
+    const outcome = await runSeeds(sharedPermitsWorld, { firstSeed: seedOf(t), seeds: isFull ? 400 : 12 })
     t.diagnostic(JSON.stringify(outcome.seen))
     assert.deepEqual(outcome.never, [])
   })
