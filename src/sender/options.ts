@@ -142,7 +142,7 @@ export const senderOptions = z.strictObject({
     .enum(['normal', 'raised'])
     .default('normal')
     .describe(
-      '`raised` is nice -9, for the event loop of the sender and the threads that check signatures for it: other services and programs on the machine delay a transaction less. Where it is not permitted, that is logged and shown by `sluice status` and `sluice doctor`; `ops/systemd/relay-priority.conf` permits it.',
+      '`raised` is nice -9, for the event loop of the sender and the threads that check signatures for it: other threads of this service delay a transaction less. Where it is not permitted, that is logged and shown by `sluice status` and `sluice doctor`; `ops/systemd/relay-priority.conf` permits it, and gives the service more weight against other programs.',
     ),
   journalSync: z
     .boolean()

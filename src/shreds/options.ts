@@ -98,7 +98,7 @@ export const shredsOptions = z.strictObject({
       .enum(THREAD_PRIORITIES)
       .default('normal')
       .describe(
-        '`raised` is nice -10, `realtime` is SCHED_FIFO, for the relay and the thread that checks signatures for it. What is not permitted is logged and shown by `sluice doctor`; `ops/systemd/relay-priority.conf` permits both.',
+        '`raised` is nice -10, which counts among the threads of this service; `realtime` is SCHED_FIFO, before all other programs. For the relay and the thread that checks signatures for it. What is not permitted is logged and shown by `sluice doctor`; `ops/systemd/relay-priority.conf` permits both, and gives the service more weight against others.',
       ),
     core: integer(0, 1023).optional().describe('Processor that the relay thread stays on.'),
     busyPollMicros: integer(0, 1000)

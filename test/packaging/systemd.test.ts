@@ -54,6 +54,7 @@ describe('systemd units', () => {
   test('the sample for the relay grants the priorities that it asks for, and no capability', () => {
     const sample = join(folder, 'relay-priority.conf')
     assert.deepEqual(valuesOf(sample, 'LimitNICE'), ['-10'])
+    assert.deepEqual(valuesOf(sample, 'CPUWeight'), ['1000'])
     assert.deepEqual(valuesOf(sample, 'LimitRTPRIO'), ['2'])
     assert.deepEqual(valuesOf(sample, 'RestrictRealtime'), ['no'])
     assert.deepEqual(valuesOf(sample, 'SystemCallFilter'), ['sched_setscheduler sched_setaffinity'])

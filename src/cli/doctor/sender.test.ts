@@ -50,7 +50,10 @@ test('checks tip accounts, the identity file and the paths of a running sender',
     'ok sender paths: quic: no QUIC address of a leader is known (closed)',
   ])
   schedule = { priority: 'raised', core: null, refused: [] }
-  assert.equal((await look({})).at(-1), 'ok sender priority: priority raised')
+  assert.equal(
+    (await look({})).at(-1),
+    'ok sender priority: priority raised within this service (CPUWeight= of its unit: against others)',
+  )
   schedule = { priority: 'normal', core: null, refused: ['priority raised: not permitted'] }
   assert.equal((await look({})).at(-1), 'warn sender priority: priority normal; priority raised: not permitted')
 })
