@@ -13,7 +13,7 @@ import { threadSupervisionMetrics } from '../../src/platform/telemetry/thread-su
 import { LISTENERS } from '../../src/processes/compose/config/listener.ts'
 import { senderMetrics } from '../../src/sender/metrics.ts'
 import { decodedMetrics } from '../../src/shreds/decoded/metrics.ts'
-import { upstreamStreamMetrics } from '../../src/shreds/decoded/upstream/follow-nodes.ts'
+import { upstreamStreamMetrics } from '../../src/shreds/decoded/node-streams/follow-nodes.ts'
 import { shredsMetrics } from '../../src/shreds/metrics.ts'
 import { upstreamsMetrics } from '../../src/upstreams/metrics.ts'
 

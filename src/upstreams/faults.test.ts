@@ -40,7 +40,7 @@ describe('F1: an upstream refuses connections', () => {
         shared.forwardAsync(upstreamRequest('sendTransaction', rpcBody('sendTransaction'))),
       ),
     ])
-    for (const outcome of outcomes) assert.ok(outcome.kind === 'responded' && outcome.upstream === 'b', textOf(outcome))
+    for (const outcome of outcomes) assert.ok(outcome.kind === 'responded' && outcome.nodeName === 'b', textOf(outcome))
     assert.equal(b.node.calls.length, 80)
     const [first] = rig.upstreams.status()
     assert.deepEqual([first?.state, first?.reason], ['failing', 'ECONNREFUSED'])
@@ -197,7 +197,7 @@ describe('F2: an upstream is slow', () => {
     for (let round = 0; round < 50; round++) {
       const startedMs = performance.now()
       const outcome = await read(shared)
-      assert.ok(outcome.kind === 'responded' && outcome.upstream === 'b')
+      assert.ok(outcome.kind === 'responded' && outcome.nodeName === 'b')
       assert.ok(performance.now() - startedMs < 1000)
     }
     await Promise.all(slow)
@@ -263,7 +263,7 @@ test('F4: a half-open upstream is detected within 25 s and calls go to other nod
   assert.ok(tookMs <= 25_000, `${tookMs} ms`)
   for (let round = 0; round < 10; round++) {
     const outcome = await read(shared)
-    assert.ok(outcome.kind === 'responded' && outcome.upstream === 'b')
+    assert.ok(outcome.kind === 'responded' && outcome.nodeName === 'b')
   }
   a.proxy.clear()
   a.proxy.resetConnections()
@@ -290,7 +290,7 @@ describe('F5: an upstream lags', () => {
     const ask = async () => {
       const outcome = await shared.forwardAsync({ ...upstreamRequest('getBalance', rpcBody('getBalance')), view })
       slotsSeen.push(Number(/"slot":(\d+)/.exec(textOf(outcome))?.[1]))
-      return outcome.kind === 'responded' ? outcome.upstream : outcome.kind
+      return outcome.kind === 'responded' ? outcome.nodeName : outcome.kind
     }
     b.tick(25)
     await advanceUntil(clock, 'the best is known', () => shared.bestSlot === 1025)

@@ -85,13 +85,13 @@ test('spreads streams over nodes, shares connections, and uses another node when
   assert.equal(proxy.accepted, 1, 'calls at the same time wait for one connection')
 
   const ends: GrpcEnd[] = []
-  for (const one of opened) if (one.ok && one.upstream.name === 'a') one.stream.onEnd((end) => ends.push(end))
+  for (const one of opened) if (one.ok && one.node.name === 'a') one.stream.onEnd((end) => ends.push(end))
   await proxy.disable()
   await until('those on the lost node end', () => ends.length === open.a)
   for (const end of ends) assert.deepEqual([end.isFromServer, end.status.code], [false, 14])
   for (let at = 0; at < 4; at++) {
     const again = await grpc.open('/a/b', {})
-    assert.ok(again.ok && again.upstream.name === 'b')
+    assert.ok(again.ok && again.node.name === 'b')
   }
   rig.upstreams.drain('b')
   assert.deepEqual(await grpc.open('/a/b', {}), { ok: false, reason: 'no-upstream' })

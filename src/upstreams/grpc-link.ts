@@ -31,7 +31,7 @@ export type GrpcLinks = Disposable & {
 }
 
 export type GrpcOpened =
-  | { readonly ok: true; readonly stream: GrpcStream; readonly upstream: UpstreamNode }
+  | { readonly ok: true; readonly stream: GrpcStream; readonly node: UpstreamNode }
   | { readonly ok: false; readonly reason: 'no-upstream' }
 
 export type GrpcLinksDeps = {
@@ -147,7 +147,7 @@ export function createGrpcLinks(
             node.openStreams.remove('grpc')
             meter.grpcStreams.dec()
           })
-          return { ok: true, stream, upstream: node }
+          return { ok: true, stream, node }
         }
         tried = node
       }

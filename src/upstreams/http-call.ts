@@ -37,8 +37,7 @@ export type NodeResponse = {
   readonly pooled?: PooledBody | undefined
   /** The part of a large response that is still to come. */
   readonly rest: ResponseRest | undefined
-  /** The name of the node. */
-  readonly upstream: string
+  readonly nodeName: string
 }
 
 /** `isSent`: bytes of the request may have reached a node, which may have executed it. A write must then not be repeated blindly. */
@@ -287,7 +286,7 @@ function isJsonRpcText(body: Buffer): boolean {
   return mayBeJson(body) && body.includes('"jsonrpc"')
 }
 
-/** Judged by the first byte; the response to a notification is empty. */
+/** Decided by the first byte; the response to a notification is empty. */
 function mayBeJson(body: Buffer): boolean {
   const [first] = body
   return first === undefined || first === 0x7b || first === 0x5b || first <= 0x20
@@ -297,7 +296,7 @@ function mayBeJson(body: Buffer): boolean {
  * A response to the customer's request is passed on. One about the gateway itself (its credential, its rate limit, an error page of a
  * proxy) is not: the customer would take it for a response about its own token. Nor is one that is no JSON-RPC: its client could not read it.
  */
-function responseOf(reply: Reply, replyClass: ReplyClass, upstream: string): UpstreamResponse {
+function responseOf(reply: Reply, replyClass: ReplyClass, nodeName: string): UpstreamResponse {
   const { head, body, pooled, rest } = reply
   if (replyClass === 'refused' || replyClass === 'declined' || replyClass === 'too-large') {
     rest?.abort()
@@ -308,5 +307,5 @@ function responseOf(reply: Reply, replyClass: ReplyClass, upstream: string): Ups
     rest?.abort()
     return { kind: 'failed-maybe-sent', isSent: true, message: `the node responded with HTTP ${head.status}` }
   }
-  return { kind: 'responded', status: head.status, body, pooled, rest, upstream }
+  return { kind: 'responded', status: head.status, body, pooled, rest, nodeName }
 }

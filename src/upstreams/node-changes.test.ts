@@ -72,10 +72,10 @@ describe('nodes change without a restart', () => {
     await until('it is sent', () => a.calls.length === 1)
     await rig.reload([{ name: 'b', rpc: b.rpc }])
     const next = await call(rig)
-    assert.ok(next.kind === 'responded' && next.upstream === 'b')
+    assert.ok(next.kind === 'responded' && next.nodeName === 'b')
     hold.resolve()
     const finished = await inFlight
-    assert.ok(finished.kind === 'responded' && finished.upstream === 'a', textOf(finished))
+    assert.ok(finished.kind === 'responded' && finished.nodeName === 'a', textOf(finished))
     await until('its series end', async () => !(await rig.registry.text()).includes('upstream="a"'))
   })
 

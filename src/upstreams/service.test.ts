@@ -42,7 +42,7 @@ test('passes the bytes of the node unchanged, and sends the node only the call a
     .forwardAsync(upstreamRequest('getBalance', rpcBody('getBalance', '[ "x" ]')))
   assert.ok(outcome.kind === 'responded')
   assert.equal(outcome.body.toString(), `{"jsonrpc":"2.0","result":${GOOD},"id":7}\n`)
-  assert.deepEqual([outcome.status, outcome.upstream], [200, 'a'])
+  assert.deepEqual([outcome.status, outcome.nodeName], [200, 'a'])
   const [seen] = node.calls
   assert.equal(seen?.url, '/some/path')
   assert.equal(seen?.body, rpcBody('getBalance', '[ "x" ]').toString())
@@ -261,7 +261,7 @@ describe('slots', () => {
     // The only node left is behind: it serves all the same.
     on.upstreams.drain('a')
     const outcome = await on.shared.forwardAsync({ ...upstreamRequest('getBalance', rpcBody('getBalance')), view })
-    assert.ok(outcome.kind === 'responded' && outcome.upstream === 'b')
+    assert.ok(outcome.kind === 'responded' && outcome.nodeName === 'b')
   })
 })
 

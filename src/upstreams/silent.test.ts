@@ -43,7 +43,7 @@ async function setUp(names: readonly string[], options: UpstreamsOptionsInput = 
   return { clock, nodes, proxies, rig, stateOf, silence, send, [Symbol.asyncDispose]: () => stack.disposeAsync() }
 }
 
-const servedBy = ({ outcome }: Sent) => (outcome?.kind === 'responded' ? outcome.upstream : outcome?.kind)
+const servedBy = ({ outcome }: Sent) => (outcome?.kind === 'responded' ? outcome.nodeName : outcome?.kind)
 const settle = (clock: ManualClock, sent: readonly Sent[]) =>
   advanceUntil(clock, 'every call has ended', () => sent.every(({ outcome }) => outcome !== undefined))
 

@@ -21,7 +21,7 @@ export type WsLink = {
 }
 
 export type WsLinkDeps = {
-  readonly upstream: string
+  readonly nodeName: string
   readonly endpoint: Endpoint
   readonly clock: Clock
   readonly meter: NodeMeter
@@ -67,10 +67,10 @@ class NodeWsLink implements WsLink {
   #slotAtMs = 0
 
   constructor(deps: WsLinkDeps) {
-    const { upstream, meter, clock } = deps
+    const { nodeName, meter, clock } = deps
     this.#deps = deps
     this.#subscriptions = new WsSubscriptions({
-      upstream,
+      nodeName,
       meter,
       isOpen: () => this.#state.kind === 'open',
       send: (request) => this.#send(request),

@@ -48,7 +48,7 @@ export function createWsLinks(
     const ofNode = links.get(node)
     if (endpoint === undefined || ofNode === undefined || isClosed) return undefined
     const link = openWsLink({
-      upstream: node.name,
+      nodeName: node.name,
       endpoint,
       clock,
       meter: metrics.of(node.label),
@@ -133,7 +133,7 @@ export function createWsLinks(
       },
     })
     return {
-      upstream: subscription.upstream,
+      nodeName: subscription.nodeName,
       get isSent() {
         return subscription.isSent
       },

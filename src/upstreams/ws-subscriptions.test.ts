@@ -10,7 +10,7 @@ test('a subscribe counts as sent before the send, which may lose the connection'
   >[0]['meter']
   let isOpen = false
   const subscriptions = new WsSubscriptions({
-    upstream: 'a',
+    nodeName: 'a',
     meter,
     isOpen: () => isOpen,
     send: () => subscriptions.lose('too-slow'),

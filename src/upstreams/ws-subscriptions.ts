@@ -22,7 +22,7 @@ export type WsSubscriptionEvents = {
 }
 
 export type WsUpstreamSubscription = {
-  readonly upstream: string
+  readonly nodeName: string
   /** The request was sent: the node may have received it. */
   readonly isSent: boolean
   /** Unsubscribes. `isEndedByNode` where the node has ended it already, as after the last notification about a signature. */
@@ -30,7 +30,7 @@ export type WsUpstreamSubscription = {
 }
 
 export type WsSubscriptionsDeps = {
-  readonly upstream: string
+  readonly nodeName: string
   readonly meter: Pick<NodeMeter, 'wsSubscriptions'>
   isOpen(): boolean
   send(request: string): void
@@ -84,7 +84,7 @@ export class WsSubscriptions {
     this.#deps.meter.wsSubscriptions.inc()
     this.#send(requestId, entry)
     return {
-      upstream: this.#deps.upstream,
+      nodeName: this.#deps.nodeName,
       get isSent() {
         return entry.isSent
       },

@@ -133,7 +133,7 @@ export class OpenCall {
     const { access, clock, metrics } = this.#deps
     return new StreamRelay({
       call,
-      upstream: stream,
+      nodeStream: stream,
       metadata: admitted.rateLimits,
       monotonicMs: () => clock.monotonicMs(),
       meter: metrics.grpc,
@@ -182,7 +182,7 @@ export class OpenCall {
     const found = await next()
     const fields = {
       upstream: this.#node.name,
-      next: found?.upstream.name,
+      next: found?.node.name,
       subscription: this.#opened.caller.subscription.id,
       fromSlot: found?.fromSlot,
       endedBanks: found?.ended.banks,
@@ -190,7 +190,7 @@ export class OpenCall {
     log.info(fields, found === undefined ? 'stream of a lost node ended' : 'stream of a lost node resumed at another')
     metrics.resumes[found === undefined ? 'ended' : 'resumed'].inc()
     if (found === undefined) return undefined
-    this.#node = found.upstream
+    this.#node = found.node
     this.#atNodeSinceMs = clock.monotonicMs()
     return found
   }

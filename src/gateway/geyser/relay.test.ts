@@ -46,7 +46,7 @@ function openRelay() {
   const ends: unknown[] = []
   const relay = new StreamRelay({
     call,
-    upstream: first,
+    nodeStream: first,
     metadata: {},
     monotonicMs: () => 0,
     meter: { messagesOut: { inc() {} }, bytesOut: { inc() {} } },

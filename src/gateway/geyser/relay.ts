@@ -13,7 +13,7 @@ export type NodeLoss = 'lost' | 'silent'
 
 export type RelayDeps = {
   readonly call: GrpcCall
-  readonly upstream: GrpcStream
+  readonly nodeStream: GrpcStream
   /** Sent with the response headers. */
   readonly metadata: Readonly<Record<string, string>>
   readonly monotonicMs: () => number
@@ -80,11 +80,11 @@ export class StreamRelay {
 
   /** The call may end within it: its node may be lost by now. */
   start(): void {
-    const { call, upstream, messageLimits } = this.#deps
+    const { call, nodeStream, messageLimits } = this.#deps
     // Also where the gRPC server ends the call, for a message that is too large or a deadline.
     call.onClose((status) => this.#finish(status))
     call.onWritable(() => this.#onCustomerReads())
-    this.#attach(upstream)
+    this.#attach(nodeStream)
     call.onMessage((message) => this.#onMessage(message), messageLimits)
     call.onHalfClose(() => {
       this.#hasHalfClosed = true

@@ -18,7 +18,7 @@ const FILTERS = { transactions: { t: { accountInclude: [ACCOUNT], accountExclude
 function open(...slots: number[]) {
   const nodes = ['a', 'b', 'c'].map((name, at) => ({ name, health: { slot: slots[at] ?? 1000 } }))
   let at = 0
-  const take = () => ({ ok: true, stream: {}, upstream: nodes[++at] }) as unknown as GrpcOpened
+  const take = () => ({ ok: true, stream: {}, node: nodes[++at] }) as unknown as GrpcOpened
   const upstream = { bestSlot: 1000, grpc: { open: () => Promise.resolve(take()) } } as unknown as Upstream
   const resume = createResume({
     node: nodes[0] as UpstreamNode,

@@ -11,7 +11,7 @@ import { type StreamPiece, StreamPosition } from './stream-position.ts'
 /** Another node for a lost stream: the new call, and its first request. */
 export type NextNode = {
   readonly stream: GrpcStream
-  readonly upstream: UpstreamNode
+  readonly node: UpstreamNode
   readonly request: Uint8Array
   /** The updates of slots from this one on are sent again. */
   readonly fromSlot: number
@@ -93,7 +93,7 @@ export function createResume({ node: first, upstream, path, metadata, clock }: R
           except: attempts === ATTEMPTS_MAX ? undefined : node,
         })
         if (!opened.ok) continue
-        node = opened.upstream
+        node = opened.node
         const fromSlot = position.nextFromSlot
         position.open(fromSlot, nodeSlot())
         const ended = banks.endAll(slotFiltersOf(last), fromSlot)

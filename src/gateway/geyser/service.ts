@@ -66,13 +66,13 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
     const opened =
       decoded === undefined
         ? await upstream().grpc.open(call.path, metadata, { isStream })
-        : { ok: true as const, stream: decoded.open(method as DecodedMethod), upstream: undefined }
+        : { ok: true as const, stream: decoded.open(method as DecodedMethod), node: undefined }
     if (!opened.ok) {
       access.refund(caller, charged)
       admitted.release()
       return call.end(grpcStatusOf(refuseUpstream('no-upstream'), access.quota(caller)))
     }
-    const { stream, upstream: node } = opened
+    const { stream, node } = opened
     if (call.isOver && node === undefined) return stream.cancel()
     if (call.isOver) return resetGuard.cancel(stream, clock.monotonicMs(), caller.subscription.id)
 

@@ -87,7 +87,7 @@ function serve(ownerBytesMax = 1e9) {
 }
 
 function nodeResponse(body: Buffer): UpstreamResponse {
-  const whole = { kind: 'responded', status: 200, body, rest: undefined, upstream: 'a' } as const
+  const whole = { kind: 'responded', status: 200, body, rest: undefined, nodeName: 'a' } as const
   if (body.length <= 64 * 1024) return whole
   let isAborted = false
   const rest = {

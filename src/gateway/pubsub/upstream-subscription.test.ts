@@ -26,7 +26,7 @@ function open(params = '["x"]') {
     ws: {
       subscribe(_request: object, events: WsSubscriptionEvents) {
         nodes.push(events)
-        return { upstream: 'a', isSent: true, close() {} }
+        return { nodeName: 'a', isSent: true, close() {} }
       },
     },
   }

@@ -56,13 +56,13 @@ export function createForwardBatch({
       nodeUser: caller.nodeUser,
       connection: request.connection,
     }
-    forward(outgoing, (upstream) => {
+    forward(outgoing, (response) => {
       try {
-        const isRefunded = upstream.kind !== 'responded' && !upstream.isSent
+        const isRefunded = response.kind !== 'responded' && !response.isSent
         if (isRefunded)
           for (const [at, { method }] of calls.entries())
             access.refund(caller, { interface: 'rpc', method }, charges[at])
-        responder.respond(forwardedResponse(request, caller, parts, isRefunded ? 0 : cost, upstream))
+        responder.respond(forwardedResponse(request, caller, parts, isRefunded ? 0 : cost, response))
       } catch (error) {
         responder.fail(error)
       }
@@ -118,23 +118,23 @@ export function createForwardBatch({
     caller: Caller,
     parts: readonly BatchPart[],
     cost: number,
-    upstream: UpstreamResponse,
+    response: UpstreamResponse,
   ): HttpResponse {
-    const hasResponded = upstream.kind === 'responded'
+    const hasResponded = response.kind === 'responded'
     if (parts.length === 0) {
-      if (hasResponded) upstream.rest?.abort()
+      if (hasResponded) response.rest?.abort()
       return noContent(caller, cost)
     }
-    const failure = hasResponded ? refuseUpstream('no-upstream') : refuseFailure(upstream)
+    const failure = hasResponded ? refuseUpstream('no-upstream') : refuseFailure(response)
     const errorFor = (id: string, limit: HeldBytesLimit | undefined): string => {
       const refusal = limit === undefined ? failure : refuseHeldBytes(limit, heldBytes.limits[limit])
       if (limit !== undefined) meter.refused(limit, { subscription: caller.subscription.id, code: 'overloaded' })
       return errorResponse(refusal, request, id)
     }
-    const source = hasResponded ? upstream : { body: NOTHING }
+    const source = hasResponded ? response : { body: NOTHING }
     const splice = new BatchSplice(parts, source, { heldBytes, owner: caller.subscription.id, errorFor })
     const headers = jsonHeaders(access.quota(caller), cost)
-    if (hasResponded && upstream.rest !== undefined) return { status: 200, headers, body: '', rest: splice }
+    if (hasResponded && response.rest !== undefined) return { status: 200, headers, body: '', rest: splice }
     return { status: 200, headers, body: completeBody(splice) }
   }
 

@@ -55,7 +55,7 @@ const responded = (body: string, rest?: ResponseRest): NodeResponse => ({
   status: 200,
   body: Buffer.from(body, 'latin1'),
   rest,
-  upstream: 'a',
+  nodeName: 'a',
 })
 const BLOCK = '[5,{"commitment":"finalized"}]'
 

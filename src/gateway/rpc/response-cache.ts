@@ -115,7 +115,7 @@ export function withResponseCache(forward: Forward, upstreams: Pick<Upstreams, '
     // The canonical text is both the key and what is forwarded, so an entry is the response to exactly its key.
     const key = `${poolOf(nodeUser)} ${writeCall(call, undefined)}`
     const body = cache.find(key, single.id)
-    if (body !== undefined) return done({ kind: 'responded', status: 200, body, rest: undefined, upstream: CACHE })
+    if (body !== undefined) return done({ kind: 'responded', status: 200, body, rest: undefined, nodeName: CACHE })
     const canonical = { ...request, body: writeCall(call, single.id), bodyBytes: undefined }
     forward(canonical, (response) => done(response.kind === 'responded' ? cached(response, cache, key) : response))
   }

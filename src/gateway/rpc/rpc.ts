@@ -138,14 +138,14 @@ export function createRpc({ access, forward, clock, meter, tarpit, heldBytes }: 
       nodeUser: caller.nodeUser,
       connection: request.connection,
     }
-    forward(outgoing, (upstream) => {
+    forward(outgoing, (response) => {
       try {
-        if (upstream.kind === 'responded') {
-          return responder.respond(responseFor(request, { id, sentId: sent.id }, upstream, admission))
+        if (response.kind === 'responded') {
+          return responder.respond(responseFor(request, { id, sentId: sent.id }, response, admission))
         }
-        if (!upstream.isSent) access.refund(caller, charged, admission)
-        const cost = upstream.isSent ? admission.cost : 0
-        responder.respond(refuse(refuseFailure(upstream), request, { id, quota: access.quota(caller), cost }))
+        if (!response.isSent) access.refund(caller, charged, admission)
+        const cost = response.isSent ? admission.cost : 0
+        responder.respond(refuse(refuseFailure(response), request, { id, quota: access.quota(caller), cost }))
       } catch (error) {
         responder.fail(error)
       }
@@ -156,15 +156,15 @@ export function createRpc({ access, forward, clock, meter, tarpit, heldBytes }: 
   function responseFor(
     request: RpcRequest,
     { id, sentId }: { readonly id: string | undefined; readonly sentId: string | undefined },
-    upstream: NodeResponse,
+    response: NodeResponse,
     admission: Charged,
   ): HttpResponse {
-    const { body, rest } = upstream
+    const { body, rest } = response
     if (id === undefined) {
       rest?.abort()
       return { status: 204, headers: rateLimitHeaders(admission, admission.cost), body: '' }
     }
-    if (id === sentId) return new ForwardedResponse(upstream, admission, admission.cost)
+    if (id === sentId) return new ForwardedResponse(response, admission, admission.cost)
     const headers = jsonHeaders(admission, admission.cost)
     if (rest !== undefined) return { status: 200, headers, body: '', rest: replaceIdInStream({ body, rest }, id) }
     const replaced = replaceId(body, id)

@@ -38,7 +38,7 @@ export function createUpstreamPath(upstream: Upstream, inFlightMax = 1024): Path
         inFlight -= 1
         if (outcome.kind === 'responded') {
           outcome.rest?.abort()
-          report({ to: outcome.upstream, ...parseResponse(outcome.status, outcome.body) })
+          report({ to: outcome.nodeName, ...parseResponse(outcome.status, outcome.body) })
         } else report({ to: 'upstreams', response: 'failed', message: outcome.kind })
       })
     },

@@ -10,9 +10,9 @@ import { Engine } from './engine.ts'
 import type { DataSet, SlotReport } from './events.ts'
 import { createLookupTables } from './lookup-tables.ts'
 import { type DecodedMessage, decodeMessage } from './messages.ts'
+import { UpstreamMerge } from './node-streams/merge.ts'
+import { encodeRecord } from './node-streams/records.ts'
 import { createOutputMemory, openOutputReader, openOutputWriter } from './output-ring.ts'
-import { UpstreamMerge } from './upstream/merge.ts'
-import { encodeRecord } from './upstream/records.ts'
 
 const ENGINE = { slotsMax: 8, slotsBehindMax: 4, bytesMax: 64 * 1024 * 1024, shredsPerSlotMax: 32_768 }
 const SLOT = 500

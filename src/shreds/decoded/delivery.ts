@@ -12,10 +12,10 @@ import type {
 } from './events.ts'
 import type { LoadedAddresses, LookupTables } from './lookup-tables.ts'
 import { dataSetLength, encodeEvent, encodeUpstreamDelivery } from './messages.ts'
+import type { UpstreamMerge } from './node-streams/merge.ts'
+import type { UpstreamPlace } from './node-streams/records.ts'
+import { readUpstreamTransaction } from './node-streams/transaction.ts'
 import type { OutputWriter } from './output-ring.ts'
-import type { UpstreamMerge } from './upstream/merge.ts'
-import type { UpstreamPlace } from './upstream/records.ts'
-import { readUpstreamTransaction } from './upstream/transaction.ts'
 
 /**
  * Data sets of a slot that were decoded and not delivered, by their first shred, and their transactions; `markers` of them are markers, which are no

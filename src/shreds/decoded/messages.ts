@@ -10,7 +10,7 @@ import type {
   SlotReport,
 } from './events.ts'
 import type { LoadedAddresses } from './lookup-tables.ts'
-import type { UpstreamPlace } from './upstream/records.ts'
+import type { UpstreamPlace } from './node-streams/records.ts'
 
 /**
  * Events as records of the output ring. A data set or marker is

@@ -2,9 +2,9 @@ import type { Timer } from '../../core/clock.ts'
 import type { BaseDeps } from '../../platform/process/base-deps.ts'
 import { encodeBase58 } from '../../solana/crypto/base58.ts'
 import type { TableAccount } from './lookup-tables.ts'
+import type { OpenStream } from './node-streams/followed-stream.ts'
+import { type AccountUpdate, subscribeTables } from './node-streams/table-subscription.ts'
 import type { LookupTableSource } from './service.ts'
-import type { OpenStream } from './upstream/followed-stream.ts'
-import { type AccountUpdate, subscribeTables } from './upstream/table-subscription.ts'
 
 /** Calls a JSON-RPC method at a node; undefined when no node responds with a result in time. A function of `upstreams`, which this module does not import. */
 type CallNode = (method: string, params: readonly unknown[], withinMs: number) => Promise<unknown>

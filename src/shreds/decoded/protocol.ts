@@ -1,8 +1,8 @@
 import type { EngineOptions } from './engine.ts'
 import type { EngineCounts, SlotReport } from './events.ts'
 import type { TableAccount, TableChanges } from './lookup-tables.ts'
-import type { MergeCounts } from './upstream/merge.ts'
-import type { MergeWindowOptions } from './upstream/merge-window.ts'
+import type { MergeCounts } from './node-streams/merge.ts'
+import type { MergeWindowOptions } from './node-streams/merge-window.ts'
 
 /** What the engine's thread is started with: plain data and shared memory. */
 export type DecodedThreadOptions = {

@@ -6,11 +6,11 @@ import { deshredTransaction } from '../../../test/support/upstream-updates.ts'
 import { until } from '../../platform/process/test-wait.ts'
 import { parseTransaction } from '../../solana/transaction/transaction.ts'
 import { createInputMemory, openInputWriter } from './input-ring.ts'
+import { encodeRecord } from './node-streams/records.ts'
 import { createOutputMemory, openOutputWriter } from './output-ring.ts'
 import type { FromDecoded, ToDecoded } from './protocol.ts'
 import { runDecoded } from './run.ts'
 import { createDecodedSource, type DecodedTransaction } from './source.ts'
-import { encodeRecord } from './upstream/records.ts'
 
 const ENGINE = { slotsMax: 8, slotsBehindMax: 4, bytesMax: 64 * 1024 * 1024, shredsPerSlotMax: 32_768 }
 const ADDRESSES_AT = 56

@@ -3,10 +3,10 @@ import { Delivery } from './delivery.ts'
 import { Engine } from './engine.ts'
 import { openInputReader } from './input-ring.ts'
 import { createLookupTables } from './lookup-tables.ts'
+import { UpstreamMerge } from './node-streams/merge.ts'
 import { openOutputWriter } from './output-ring.ts'
 import type { DecodedThreadOptions, FromDecoded, ToDecoded } from './protocol.ts'
 import { FEC_SET_BYTES } from './shred-cells.ts'
-import { UpstreamMerge } from './upstream/merge.ts'
 
 export type RunDecodedDeps = {
   readonly clock: Pick<Clock, 'monotonicMs'>

@@ -4,10 +4,10 @@ import { startWorker, type WorkerThread } from '../../platform/process/worker.ts
 import type { SlotReport } from './events.ts'
 import { createInputMemory } from './input-ring.ts'
 import type { TableAccount, TableChanges } from './lookup-tables.ts'
+import type { NodeStreamsMemory } from './node-streams/follow-nodes.ts'
 import type { DecodedOptions } from './options.ts'
 import { createOutputMemory } from './output-ring.ts'
 import type { DecodedThreadOptions, DecodedThreadReport, FromDecoded, ToDecoded } from './protocol.ts'
-import type { UpstreamMemory } from './upstream/follow-nodes.ts'
 
 /**
  * ShredStream Decoded: transactions from shreds, before they are executed.
@@ -18,7 +18,7 @@ import type { UpstreamMemory } from './upstream/follow-nodes.ts'
  *                         lookup tables |   v tables wanted, slot reports, counts
  *                                     this service
  *
- *     nodes' own streams ──> records ring ──^   (upstream/, in a thread beside)
+ *     nodes' own streams ──> records ring ──^   (node-streams/, in a thread beside)
  *
  * Nobody waits for anybody: the relay drops a shred when the input ring is full, and a reader that falls behind the output ring learns how many
  * records it has lost. Both memories outlive the thread, which is restarted when it fails.
@@ -29,7 +29,7 @@ export type Decoded = AsyncDisposable & {
   /** For any number of readers in any thread: `openOutputReader`, then `decodeMessage` for each record. */
   readonly output: SharedArrayBuffer
   /** For the thread that follows the streams of nodes; undefined where none is merged. */
-  readonly upstream: UpstreamMemory | undefined
+  readonly nodeStreams: NodeStreamsMemory | undefined
   /** The latest report of the thread; undefined before the first. */
   status(): DecodedThreadReport | undefined
 }
@@ -163,7 +163,7 @@ export async function startDecoded(
   return {
     input,
     output,
-    upstream: records && { records, input },
+    nodeStreams: records && { records, input },
     status: () => latest,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }

@@ -12,8 +12,8 @@ import {
   decodeMessage,
   type UpstreamDelivery,
 } from './messages.ts'
+import { readUpstreamTransaction } from './node-streams/transaction.ts'
 import { openOutputReader } from './output-ring.ts'
-import { readUpstreamTransaction } from './upstream/transaction.ts'
 
 /** Decoded shreds as a thread with its own event loop reads them. All calls of one read are followed by `onBatchEnd`. */
 export type DecodedSource = {

@@ -4,7 +4,7 @@ import { isServiceError } from '../../../core/error.ts'
 import type { ConnectionReport, OperatorConnectionReport } from '../../../gateway/account/connections.ts'
 import { reservePort } from '../../../platform/net/reserve-port.ts'
 import type { ControlMethods } from '../../../platform/process/control-socket.ts'
-import type { UpstreamMemory } from '../../../shreds/decoded/upstream/follow-nodes.ts'
+import type { NodeStreamsMemory } from '../../../shreds/decoded/node-streams/follow-nodes.ts'
 import type { Config } from '../config/config.ts'
 import { listenerOf, withPort } from '../config/listener.ts'
 import type { Settings } from '../config/settings.ts'
@@ -30,7 +30,7 @@ export type GatewayThreads = AsyncDisposable & {
 export type DecodedPart = {
   readonly output: SharedArrayBuffer
   /** For the thread that follows nodes, where the streams of nodes are merged. */
-  readonly upstream: UpstreamMemory | undefined
+  readonly nodeStreams: NodeStreamsMemory | undefined
   report(): object | undefined
 }
 

@@ -15,7 +15,7 @@ function fakeNode(responses: Map<string, unknown>) {
     queueMicrotask(() => {
       if (!responses.has(key)) return done({ kind: 'no-upstream', isSent: false })
       const text = JSON.stringify({ jsonrpc: '2.0', id: 1, result: responses.get(key) })
-      const head = { status: 200, contentType: undefined, contentEncoding: undefined, upstream: 'n' }
+      const head = { status: 200, contentType: undefined, contentEncoding: undefined, nodeName: 'n' }
       done({ kind: 'responded', ...head, body: Buffer.from(text), rest: undefined })
     })
     return { abort() {} }

@@ -81,7 +81,7 @@ export function mergesNodes(config: Config): boolean {
 /** What the gateway threads need of ShredStream Decoded; undefined where it is off. */
 export function decodedPartOf(shreds: Shreds | undefined): DecodedPart | undefined {
   if (shreds?.decoded === undefined) return undefined
-  return { output: shreds.decoded.output, upstream: shreds.decoded.upstream, report: shreds.decodedReport }
+  return { output: shreds.decoded.output, nodeStreams: shreds.decoded.nodeStreams, report: shreds.decodedReport }
 }
 
 /** Where the lookup tables of decoded transactions are read and followed. */

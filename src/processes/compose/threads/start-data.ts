@@ -1,7 +1,7 @@
 import type { ThreadAccessStart } from '../../../access/thread-access.ts'
 import type { LimitMemory } from '../../../gateway/limits.ts'
 import type { SharedFamily } from '../../../platform/telemetry/metric-memory.ts'
-import type { UpstreamMemory } from '../../../shreds/decoded/upstream/follow-nodes.ts'
+import type { NodeStreamsMemory } from '../../../shreds/decoded/node-streams/follow-nodes.ts'
 import type { NodeOptions } from '../../../upstreams/options.ts'
 import type { NodeStatus } from '../../../upstreams/status.ts'
 import type { ServiceSettings } from '../process/service-context.ts'
@@ -26,7 +26,7 @@ export type ThreadStart = {
   /** What the engine of ShredStream Decoded writes, where it runs. */
   readonly decodedOutput?: SharedArrayBuffer | undefined
   /** Where the streams of nodes are merged into it. */
-  readonly decodedUpstream?: UpstreamMemory | undefined
+  readonly decodedNodeStreams?: NodeStreamsMemory | undefined
   /** Nodes that the operator has taken out of rotation. */
   readonly drainedNodes: readonly string[]
 }

@@ -1,4 +1,4 @@
-import type { UpstreamMemory } from '../../../shreds/decoded/upstream/follow-nodes.ts'
+import type { NodeStreamsMemory } from '../../../shreds/decoded/node-streams/follow-nodes.ts'
 import type { Config } from '../config/config.ts'
 import { withPort } from '../config/listener.ts'
 import { servesExecution } from '../config/served.ts'
@@ -56,7 +56,7 @@ export async function startServices(
     openIf(config.sender.enabled, 'sender'),
     openIf(servesExecution(config), 'execution'),
     openIf(config.indexer.enabled, 'indexer'),
-    openDecodedNodes(threads, gatewayParts.decoded?.upstream),
+    openDecodedNodes(threads, gatewayParts.decoded?.nodeStreams),
   ] as const
   for (const result of await Promise.allSettled(starting)) {
     if (result.status === 'fulfilled' && result.value !== undefined) opening.use(result.value)
@@ -69,11 +69,11 @@ export async function startServices(
 /** Follows the decoded streams of nodes, where they are merged. */
 async function openDecodedNodes(
   threads: ThreadHost,
-  decodedUpstream: UpstreamMemory | undefined,
+  decodedNodeStreams: NodeStreamsMemory | undefined,
 ): Promise<SupervisedThread | undefined> {
   const name = 'decoded-nodes'
-  if (decodedUpstream === undefined) return undefined
-  return threads.start({ name, entry: ENTRIES[name], config: (config) => config, decodedUpstream })
+  if (decodedNodeStreams === undefined) return undefined
+  return threads.start({ name, entry: ENTRIES[name], config: (config) => config, decodedNodeStreams })
 }
 
 function startService(name: SingleService, threads: ThreadHost): Promise<SupervisedThread> {

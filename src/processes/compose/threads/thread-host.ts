@@ -7,7 +7,7 @@ import { createLogTap } from '../../../platform/telemetry/log-tap.ts'
 import { createMergedMetrics, createThreadMetrics } from '../../../platform/telemetry/merged-metrics.ts'
 import type { MetricsView } from '../../../platform/telemetry/metrics-view.ts'
 import { MAIN_THREAD, threadSupervisionMetrics } from '../../../platform/telemetry/thread-supervision-metrics.ts'
-import type { UpstreamMemory } from '../../../shreds/decoded/upstream/follow-nodes.ts'
+import type { NodeStreamsMemory } from '../../../shreds/decoded/node-streams/follow-nodes.ts'
 import type { NodesOptions } from '../../../upstreams/node-spec.ts'
 import type { ProbePublisher } from '../../../upstreams/probes/shared-probes.ts'
 import type { NodeStatus } from '../../../upstreams/status.ts'
@@ -32,7 +32,7 @@ export type ThreadSpec = {
   /** Reserves its ports before it is started again. */
   reserve?(): Promise<AsyncDisposable>
   readonly decodedOutput?: SharedArrayBuffer | undefined
-  readonly decodedUpstream?: UpstreamMemory | undefined
+  readonly decodedNodeStreams?: NodeStreamsMemory | undefined
   /** Of a gateway thread: what it may call in the control plane besides what every thread may. */
   readonly methods?: GatewayMethods
 }
@@ -126,7 +126,7 @@ export function createThreadHost(settings: Settings, plan: ThreadPlan, deps: Thr
       watching[Symbol.dispose]()
       probing[Symbol.dispose]()
     },
-    async start({ name, entry, config, reserve, decodedOutput, decodedUpstream, methods }) {
+    async start({ name, entry, config, reserve, decodedOutput, decodedNodeStreams, methods }) {
       const index = names.indexOf(name)
       let startedWith = nodes
       const children = new Set<number>()
@@ -153,7 +153,7 @@ export function createThreadHost(settings: Settings, plan: ThreadPlan, deps: Thr
               memory: deps.memoryCells,
               metrics: own.families,
               decodedOutput,
-              decodedUpstream,
+              decodedNodeStreams,
               drainedNodes: [...drained],
             }
           },

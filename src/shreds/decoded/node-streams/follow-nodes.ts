@@ -6,7 +6,7 @@ import { followDeshred } from './deshred-stream.ts'
 import type { FollowedStream, OpenStream } from './followed-stream.ts'
 
 /** The memory between the thread that follows nodes and that of the engine. */
-export type UpstreamMemory = {
+export type NodeStreamsMemory = {
   /** Of output-ring.ts, with records of records.ts. */
   readonly records: SharedArrayBuffer
   /** The engine waits on it. */
@@ -19,7 +19,7 @@ export type FollowNodesDeps = BaseDeps & {
 }
 
 /** Follows SubscribeDeshred of each of these nodes. */
-export function followNodes(nodes: readonly string[], memory: UpstreamMemory, deps: FollowNodesDeps): Disposable {
+export function followNodes(nodes: readonly string[], memory: NodeStreamsMemory, deps: FollowNodesDeps): Disposable {
   const streams: FollowedStream[] = []
   const metrics = upstreamStreamMetrics(deps.registry, () => streams.filter(({ isOpen }) => isOpen).length)
   using opening = new DisposableStack()
