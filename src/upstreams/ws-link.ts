@@ -4,18 +4,18 @@ import type { LossReason, NodeMeter } from './metrics.ts'
 import type { Endpoint } from './node.ts'
 import { readNotification } from './ws-frame-id.ts'
 import {
+  type LinkSubscription,
+  LinkSubscriptions,
   type WsResponse,
   type WsSubscribe,
   type WsSubscriptionEvents,
-  WsSubscriptions,
-  type WsUpstreamSubscription,
-} from './ws-subscriptions.ts'
+} from './ws-link-subscriptions.ts'
 
 /** One WebSocket connection to a node, shared by many subscriptions. */
 export type WsLink = {
   readonly state: 'connecting' | 'open' | 'lost'
   readonly size: number
-  subscribe(request: WsSubscribe, events: WsSubscriptionEvents): WsUpstreamSubscription
+  subscribe(request: WsSubscribe, events: WsSubscriptionEvents): LinkSubscription
   /** Closes the connection; its subscriptions get `onLost`. */
   cut(reason: LossReason): void
 }
@@ -57,7 +57,7 @@ type LinkState =
 
 class NodeWsLink implements WsLink {
   readonly #deps: WsLinkDeps
-  readonly #subscriptions: WsSubscriptions
+  readonly #subscriptions: LinkSubscriptions
   readonly #stallCheck: Timer
   #state: LinkState = { kind: 'connecting' }
   /** The node's id of the slot subscription that every connection has. */
@@ -69,7 +69,7 @@ class NodeWsLink implements WsLink {
   constructor(deps: WsLinkDeps) {
     const { nodeName, meter, clock } = deps
     this.#deps = deps
-    this.#subscriptions = new WsSubscriptions({
+    this.#subscriptions = new LinkSubscriptions({
       nodeName,
       meter,
       isOpen: () => this.#state.kind === 'open',
@@ -89,7 +89,7 @@ class NodeWsLink implements WsLink {
     return this.#subscriptions.size
   }
 
-  subscribe(request: WsSubscribe, events: WsSubscriptionEvents): WsUpstreamSubscription {
+  subscribe(request: WsSubscribe, events: WsSubscriptionEvents): LinkSubscription {
     return this.#subscriptions.add(request, events)
   }
 

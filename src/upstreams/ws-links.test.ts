@@ -7,7 +7,7 @@ import { createManualClock } from '../core/clock.ts'
 import { systemClock } from '../platform/process/clock.ts'
 import { until } from '../platform/process/test-wait.ts'
 import type { Upstream } from './upstream.ts'
-import type { WsUpstreamSubscription } from './ws-subscriptions.ts'
+import type { LinkSubscription } from './ws-link-subscriptions.ts'
 
 const account = (key: string) => ({
   method: 'accountSubscribe',
@@ -22,7 +22,7 @@ function subscribe(upstream: Upstream, wanted: ReturnType<typeof account>) {
     refused: '',
     lost: '',
     frames: [] as string[],
-    handle: undefined as WsUpstreamSubscription | undefined,
+    handle: undefined as LinkSubscription | undefined,
   }
   seen.handle = upstream.ws.subscribe(wanted, {
     onReady: () => void (seen.ready += 1),

@@ -4,7 +4,7 @@ import type { UpstreamNode } from './node.ts'
 import type { ConnectionOptions, HealthOptions } from './options.ts'
 import type { ClientView, Pool } from './pool/pool.ts'
 import { openWsLink, type WsLink } from './ws-link.ts'
-import type { WsSubscribe, WsSubscriptionEvents, WsUpstreamSubscription } from './ws-subscriptions.ts'
+import type { LinkSubscription, WsSubscribe, WsSubscriptionEvents } from './ws-link-subscriptions.ts'
 
 /** The WebSocket connections to the nodes of a pool, which are added and removed here too. Each node with a WebSocket endpoint has one from the start, which reports its slot. */
 export type WsLinks = Disposable & {
@@ -13,7 +13,7 @@ export type WsLinks = Disposable & {
     request: WsSubscribe,
     events: WsSubscriptionEvents,
     on?: { readonly view?: ClientView | undefined; readonly except?: UpstreamNode | undefined },
-  ): WsUpstreamSubscription | undefined
+  ): LinkSubscription | undefined
   /** Opens a first connection to a node that was added to the pool. */
   add(node: UpstreamNode): void
   /** Closes all connections to a node; its subscriptions get `onLost`. */
@@ -111,7 +111,7 @@ export function createWsLinks(
     node: UpstreamNode,
     request: WsSubscribe,
     events: WsSubscriptionEvents,
-  ): WsUpstreamSubscription | undefined {
+  ): LinkSubscription | undefined {
     const link = linkFor(node)
     if (link === undefined) return undefined
     node.openStreams.add('ws')

@@ -11,7 +11,7 @@ import type { WsConnection } from '../../platform/ws/connection.ts'
 import { framePayload } from '../../platform/ws/frame.ts'
 import type { UpstreamResponse } from '../../upstreams/http-call.ts'
 import type { ForwardRequest } from '../rpc/forward.ts'
-import { serveWsClient } from './client.ts'
+import { servePubSubClient } from './client.ts'
 import { RESPONSE_BYTES_MAX } from './held-responses.ts'
 import type { UpstreamSubscriptions } from './upstream-subscriptions.ts'
 
@@ -44,7 +44,7 @@ function serve(ownerBytesMax = 1e9) {
     onMessage: (listener: typeof onMessage) => void (onMessage = listener),
     onClose() {},
   } as unknown as WsConnection
-  serveWsClient(
+  servePubSubClient(
     connection,
     { caller: CALLER, wantsGaps: false, requestId: 'r' },
     {
@@ -103,7 +103,7 @@ function nodeResponse(body: Buffer): UpstreamResponse {
   return { ...whole, body: Buffer.alloc(0), rest }
 }
 
-describe('serveWsClient', () => {
+describe('servePubSubClient', () => {
   it('charges the responses of a batch to the memory budget until the reply is sent', async () => {
     const { heldBytes, frames, send, respond } = serve()
     const sending = send(['getAccountInfo', 'getBalance', 'getProgramAccounts'])

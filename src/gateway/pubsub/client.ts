@@ -21,11 +21,11 @@ import { HeldResponses } from './held-responses.ts'
 import { invalidSubscription } from './refusal.ts'
 import { type PubSubKind, pubSubMethod, unsubscribedId } from './request.ts'
 import { bytesFrame } from './splice.ts'
-import { createWsSubscriptions } from './subscriptions.ts'
+import { createClientSubscriptions } from './subscriptions.ts'
 import type { Gap } from './upstream-subscription.ts'
 import type { UpstreamSubscriptions } from './upstream-subscriptions.ts'
 
-export type WsClientDeps = {
+export type PubSubClientDeps = {
   readonly access: Access
   readonly upstreamSubscriptions: UpstreamSubscriptions
   readonly forward: Forward
@@ -40,7 +40,7 @@ export type WsClientDeps = {
 
 export type WsHandshake = { readonly caller: Caller; readonly wantsGaps: boolean; readonly requestId: string }
 
-export type WsClient = {
+export type PubSubClient = {
   readonly tokenSha256: string
   readonly nodeUser: NodeUser
   /** Number of live subscriptions. */
@@ -59,7 +59,11 @@ type Reply = { readonly text: string | Buffer; readonly onSent?: () => void }
 type CallWithId = RpcCall & { readonly id: string }
 
 /** Serves one connection: requests in, responses and notifications out. */
-export function serveWsClient(connection: WsConnection, handshake: WsHandshake, deps: WsClientDeps): WsClient {
+export function servePubSubClient(
+  connection: WsConnection,
+  handshake: WsHandshake,
+  deps: PubSubClientDeps,
+): PubSubClient {
   const { access, clock, log, meter } = deps
   const { requestId } = handshake
   let { caller } = handshake
@@ -69,7 +73,7 @@ export function serveWsClient(connection: WsConnection, handshake: WsHandshake, 
   let freeAtMs = clock.monotonicMs()
   const { forward, heldBytes } = deps
   const calls = createWsCalls({ access, forward, request, connection, meter, heldBytes })
-  const subscriptions = createWsSubscriptions({
+  const subscriptions = createClientSubscriptions({
     access,
     upstreamSubscriptions: deps.upstreamSubscriptions,
     connection,

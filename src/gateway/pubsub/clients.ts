@@ -5,26 +5,26 @@ import type { WsConnection } from '../../platform/ws/connection.ts'
 import type { Upstreams } from '../../upstreams/service.ts'
 import type { Connections } from '../account/connections.ts'
 import type { StreamMeter } from '../metrics.ts'
-import { serveWsClient, type WsClient, type WsClientDeps } from './client.ts'
+import { type PubSubClient, type PubSubClientDeps, servePubSubClient } from './client.ts'
 import type { AdmittedHandshake } from './handshake.ts'
 
 /** The clients of the server that are connected. */
-export type WsClients = {
+export type PubSubClients = {
   serve(connection: WsConnection, handshake: AdmittedHandshake): void
   /** Checks the tokens of all clients again, each token once, however many connections it has. */
   renewAll(): void
 }
 
-export type WsClientsDeps = WsClientDeps & {
+export type PubSubClientsDeps = PubSubClientDeps & {
   readonly upstreams: Pick<Upstreams, 'of'>
   readonly connections: Pick<Connections, 'enter'>
   readonly meter: StreamMeter
 }
 
-export function createWsClients(deps: WsClientsDeps): WsClients {
+export function createPubSubClients(deps: PubSubClientsDeps): PubSubClients {
   const { access, upstreams, connections, clock, meter } = deps
   /** With whether the subscription had dedicated nodes when the client connected. */
-  const clients = new Map<WsClient, boolean>()
+  const clients = new Map<PubSubClient, boolean>()
 
   function hasDedicatedNodes(user: NodeUser): boolean {
     return upstreams.of(user) !== upstreams.of(undefined)
@@ -32,7 +32,7 @@ export function createWsClients(deps: WsClientsDeps): WsClients {
 
   return {
     serve(connection, { caller, permit, requestId, wantsGaps, remoteAddress }) {
-      const client = serveWsClient(connection, { caller, wantsGaps, requestId }, deps)
+      const client = servePubSubClient(connection, { caller, wantsGaps, requestId }, deps)
       clients.set(client, hasDedicatedNodes(caller.nodeUser))
       meter.open.inc()
       connection.onSent((bytes) => access.countBytes(caller, 'ws', bytes))

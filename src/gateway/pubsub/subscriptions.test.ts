@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import type { Caller } from '../../access/callers.ts'
 import { BUILT_IN_PLANS } from '../../access/plan.ts'
 import { createPermits } from '../../access/quota/permits.ts'
-import { createWsSubscriptions, FIRST_ID } from './subscriptions.ts'
+import { createClientSubscriptions, FIRST_ID } from './subscriptions.ts'
 import type { UpstreamSubscriber } from './upstream-subscription.ts'
 
 const TOPIC = { nodeUser: { subscriptionId: 'sub', mayUseShared: true }, kind: 'logs', params: '["all"]' } as const
@@ -15,7 +15,7 @@ function start() {
   const permits = createPermits()
   let left = 0
   let overflows = 0
-  const subscriptions = createWsSubscriptions({
+  const subscriptions = createClientSubscriptions({
     access: { permits },
     upstreamSubscriptions: {
       size: 0,
@@ -44,7 +44,7 @@ function start() {
   }
 }
 
-describe('createWsSubscriptions', () => {
+describe('createClientSubscriptions', () => {
   it('holds notifications until the response to their subscribe is sent', async () => {
     const { subscriptions, sent, subscribers, permit } = start()
     const subscribing = subscriptions.subscribe(TOPIC, permit())

@@ -18,7 +18,7 @@ export type Subscribed = {
 }
 
 /** The subscriptions of one connection, numbered from FIRST_ID. */
-export type WsSubscriptions = Disposable & {
+export type ClientSubscriptions = Disposable & {
   readonly size: number
   /** A permit for one more subscription; to be released where it is not used. */
   reserve(caller: Caller): Permit | { readonly ok: false; readonly refusal: Refusal }
@@ -30,7 +30,7 @@ export type WsSubscriptions = Disposable & {
   unsubscribe(id: number): boolean
 }
 
-export type WsSubscriptionsDeps = {
+export type ClientSubscriptionsDeps = {
   readonly access: Pick<Access, 'permits'>
   readonly upstreamSubscriptions: UpstreamSubscriptions
   readonly connection: Pick<WsConnection, 'sendFrame' | 'consumer'>
@@ -59,7 +59,7 @@ type Entry = {
   hasEnded: boolean
 }
 
-export function createWsSubscriptions(deps: WsSubscriptionsDeps): WsSubscriptions {
+export function createClientSubscriptions(deps: ClientSubscriptionsDeps): ClientSubscriptions {
   const { access, upstreamSubscriptions, connection, sendGap } = deps
   const entries = new Map<number, Entry>()
   let nextId = FIRST_ID

@@ -5,7 +5,7 @@ import type { FrameConsumer } from '../../platform/net/shared-frames.ts'
 import type { LossReason } from '../../upstreams/metrics.ts'
 import type { Upstreams } from '../../upstreams/service.ts'
 import type { Notification } from '../../upstreams/ws-frame-id.ts'
-import type { WsUpstreamSubscription } from '../../upstreams/ws-subscriptions.ts'
+import type { LinkSubscription } from '../../upstreams/ws-link-subscriptions.ts'
 import { accountDigest, type CatchUp, type Missed, resultDigest } from './catch-up.ts'
 import { isOfDeletedAccount } from './deleted-account.ts'
 import type { Deliveries } from './deliveries.ts'
@@ -63,7 +63,7 @@ const RECEIVED = Buffer.from('"value":"receivedSignature"')
 
 /** One subscribe at a node. */
 type Attempt = {
-  subscription?: WsUpstreamSubscription | undefined
+  subscription?: LinkSubscription | undefined
   isLive: boolean
   /** The subscriber whose call this is; undefined where it only restores the subscription of earlier ones. */
   readonly subscriber: UpstreamSubscriber | undefined

@@ -15,7 +15,7 @@ import type { Upstreams } from '../../upstreams/service.ts'
 import type { Connections } from '../account/connections.ts'
 import type { GatewayMetrics } from '../metrics.ts'
 import type { Forward } from '../rpc/forward.ts'
-import { createWsClients } from './clients.ts'
+import { createPubSubClients } from './clients.ts'
 import { createHandshakes } from './handshake.ts'
 import { createUpstreamSubscriptions } from './upstream-subscriptions.ts'
 
@@ -67,7 +67,7 @@ export async function startWsServer(options: WsServerOptions, deps: WsServerDeps
   const { ws: meter, gapsReported } = deps.metrics
   const log = deps.log.child({ part: 'bundle-ws' })
   const shared = createUpstreamSubscriptions({ ...deps, threads: options.threads })
-  const clients = createWsClients({ ...deps, upstreamSubscriptions: shared, log, meter, gapsReported })
+  const clients = createPubSubClients({ ...deps, upstreamSubscriptions: shared, log, meter, gapsReported })
   let isDraining = false
   const handshakes = createHandshakes(
     { queryToken: options.queryToken === true },

@@ -21,7 +21,7 @@ export type WsSubscriptionEvents = {
   onLost(reason: LossReason): void
 }
 
-export type WsUpstreamSubscription = {
+export type LinkSubscription = {
   readonly nodeName: string
   /** The request was sent: the node may have received it. */
   readonly isSent: boolean
@@ -29,7 +29,7 @@ export type WsUpstreamSubscription = {
   close(isEndedByNode?: boolean): void
 }
 
-export type WsSubscriptionsDeps = {
+export type LinkSubscriptionsDeps = {
   readonly nodeName: string
   readonly meter: Pick<NodeMeter, 'wsSubscriptions'>
   isOpen(): boolean
@@ -51,8 +51,8 @@ type Entry = {
 }
 
 /** The subscriptions of one WebSocket connection to a node: matches responses and notifications to them by their ids. */
-export class WsSubscriptions {
-  readonly #deps: WsSubscriptionsDeps
+export class LinkSubscriptions {
+  readonly #deps: LinkSubscriptionsDeps
   /** Subscribes without a response yet, by the id of the request, in the order of the ids. */
   readonly #pending = new Map<number, Entry>()
   /** The same, but closed in the meantime. */
@@ -67,7 +67,7 @@ export class WsSubscriptions {
   })
   #nextId = 1
 
-  constructor(deps: WsSubscriptionsDeps) {
+  constructor(deps: LinkSubscriptionsDeps) {
     this.#deps = deps
   }
 
@@ -76,7 +76,7 @@ export class WsSubscriptions {
   }
 
   /** Sent at once where the connection is open, else by `sendPending`. */
-  add(request: WsSubscribe, events: WsSubscriptionEvents): WsUpstreamSubscription {
+  add(request: WsSubscribe, events: WsSubscriptionEvents): LinkSubscription {
     const entry: Entry = { request, events, state: 'sent', isSent: false, id: undefined }
     const requestId = this.#nextId++
     this.#entries.add(entry)

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type WsSubscribe, WsSubscriptions } from './ws-subscriptions.ts'
+import { LinkSubscriptions, type WsSubscribe } from './ws-link-subscriptions.ts'
 
 const REQUEST = { method: 'accountSubscribe', params: '["a"]', unsubscribe: 'accountUnsubscribe' } as WsSubscribe
 
 test('a subscribe counts as sent before the send, which may lose the connection', () => {
   const meter = { wsSubscriptions: { inc() {}, dec() {} } } as unknown as ConstructorParameters<
-    typeof WsSubscriptions
+    typeof LinkSubscriptions
   >[0]['meter']
   let isOpen = false
-  const subscriptions = new WsSubscriptions({
+  const subscriptions = new LinkSubscriptions({
     nodeName: 'a',
     meter,
     isOpen: () => isOpen,
