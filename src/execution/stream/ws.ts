@@ -8,12 +8,16 @@ import { createWsServer } from '../../platform/ws/server.ts'
 import { requestTarget } from '../api/request-target.ts'
 import { meterOf } from '../api/work-budget.ts'
 import type { ExecutionMetrics, WsCloseReason } from '../metrics.ts'
-import { type AdmissionDeps, type AdmissionOptions, createAdmission } from './admission.ts'
+import {
+  createHandshakeAdmission,
+  type HandshakeAdmissionDeps,
+  type HandshakeAdmissionOptions,
+} from './handshake-admission.ts'
 import type { StreamHub } from './hub.ts'
 import { type JoinOptions, StreamSession } from './session.ts'
 import { parseSubscribeQuery, type SubscriptionRules } from './subscription.ts'
 
-export type WsServerOptions = AdmissionOptions & {
+export type WsServerOptions = HandshakeAdmissionOptions & {
   readonly connectionsMax: number
   readonly pingMs: number
   readonly pingsMissedMax: number
@@ -21,7 +25,7 @@ export type WsServerOptions = AdmissionOptions & {
   readonly isDeflateOffered: boolean
 }
 
-export type WsServerDeps = AdmissionDeps & {
+export type WsServerDeps = HandshakeAdmissionDeps & {
   readonly hub: StreamHub
   readonly rules: SubscriptionRules
   readonly metrics: ExecutionMetrics
@@ -46,7 +50,7 @@ type Client = { readonly session: StreamSession; readonly tokenSha256: string | 
 /** The WebSocket endpoint: turns a handshake into a session of the hub. */
 export function createWsEndpoint(options: WsServerOptions, deps: WsServerDeps): WsServer {
   const { hub, clock, access, metrics } = deps
-  const admission = createAdmission(options, deps)
+  const admission = createHandshakeAdmission(options, deps)
   const clients = new Map<WsConnection, Client>()
   const closing = new DisposableStack()
 

@@ -13,7 +13,7 @@ import { undecidedBy } from './policy.ts'
 import { endLater, grpcStatusOf } from './refusal.ts'
 import { RESET_FLOOD, type ResetFloodGuard } from './reset-flood-guard.ts'
 
-export type CallAdmission = {
+export type GeyserAdmission = {
   /** Takes the permit of a stream and charges the call; undefined where it is refused, and ends now or after a delay. */
   admit(call: GrpcCall, caller: Caller, charged: Call): Admitted | undefined
   /** Charges a further request of an open call; false where it is refused. */
@@ -34,7 +34,7 @@ export type OpenEnd = {
   end(status: GrpcStatus): void
 }
 
-export type CallAdmissionDeps = {
+export type GeyserAdmissionDeps = {
   readonly access: Pick<Access, 'admit' | 'permits' | 'quota'>
   readonly clock: Clock
   readonly meter: Pick<StreamMeter, 'request' | 'refused'>
@@ -44,10 +44,10 @@ export type CallAdmissionDeps = {
 type RefusedCharge = { readonly ok: false; readonly status: GrpcStatus; readonly isDelayed: boolean }
 
 /** Decides which calls of geyser.Geyser are opened. A refusal by a limit is delayed, because the common client reopens a refused stream at once. */
-export function createCallAdmission(
+export function createGeyserAdmission(
   { refusalDelayMs }: { readonly refusalDelayMs: number },
-  { access, clock, meter, resetGuard }: CallAdmissionDeps,
-): CallAdmission {
+  { access, clock, meter, resetGuard }: GeyserAdmissionDeps,
+): GeyserAdmission {
   function endAfterDelay(call: GrpcCall, end: () => void): undefined {
     endLater(call, clock, { delayMs: refusalDelayMs }, end)
   }

@@ -11,7 +11,7 @@ import type { UpstreamNode } from '../../upstreams/node.ts'
 import type { Connections } from '../account/connections.ts'
 import type { GatewayMetrics } from '../metrics.ts'
 import { refuseCaller, refuseUpstream } from '../refusal.ts'
-import type { Admitted, CallAdmission } from './admission.ts'
+import type { Admitted, GeyserAdmission } from './admission.ts'
 import type { DecodedRefusal } from './decoded/streams.ts'
 import { grpcStatusOf } from './refusal.ts'
 import { lostStatus, StreamRelay } from './relay.ts'
@@ -47,7 +47,7 @@ export type OpenCallOptions = {
 
 export type OpenCallDeps = {
   readonly access: Access
-  readonly admission: CallAdmission
+  readonly admission: GeyserAdmission
   readonly connections: Connections
   readonly metrics: Pick<GatewayMetrics, 'grpc' | 'resumes'>
   readonly resetGuard: Pick<ResetFloodGuard, 'cancel'>

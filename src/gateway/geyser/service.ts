@@ -9,7 +9,7 @@ import type { Connections } from '../account/connections.ts'
 import type { SharedLimits } from '../limits.ts'
 import type { GatewayMetrics } from '../metrics.ts'
 import { refuseUpstream } from '../refusal.ts'
-import { createCallAdmission } from './admission.ts'
+import { createGeyserAdmission } from './admission.ts'
 import type { DecodedStreams } from './decoded/streams.ts'
 import { type DecodedMethod, isDecodedMethod, isUnary } from './methods.ts'
 import { OpenCall, type OpenCallOptions } from './open-call.ts'
@@ -48,7 +48,7 @@ export type Geyser = {
 export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
   const { access, upstreams, connections, metrics, log, clock } = deps
   const resetGuard = createResetFloodGuard(clock, deps.limits?.earlyCancels)
-  const admission = createCallAdmission(options, { access, clock, meter: metrics.grpc, resetGuard })
+  const admission = createGeyserAdmission(options, { access, clock, meter: metrics.grpc, resetGuard })
   const open = new Set<OpenCall>()
   const onEnd = (call: OpenCall) => void open.delete(call)
   let isEnding = false

@@ -14,13 +14,13 @@ import type { ExecutionMetrics } from '../metrics.ts'
 import { workLimitReached } from '../rpc/failure.ts'
 import { retryAfter } from '../rpc/post.ts'
 
-export type AdmissionOptions = {
+export type HandshakeAdmissionOptions = {
   readonly connectionsPerAddress: number
   /** Whether loopback addresses are limited too; false by default. */
   readonly countsLoopback?: boolean
 }
 
-export type AdmissionDeps = Policy & {
+export type HandshakeAdmissionDeps = Policy & {
   readonly clock: Clock
   readonly clientAddress: (request: IncomingMessage) => string
   readonly metrics: Pick<ExecutionMetrics, 'refused' | 'limits'>
@@ -37,7 +37,7 @@ export type Admitted = {
 }
 
 /** Admits handshakes: path, token, budget, connections of the address. */
-export type Admission = {
+export type HandshakeAdmission = {
   /** Why a handshake is refused; undefined where it is admitted, and counts for its address from now on. */
   admit(request: IncomingMessage): WsRefusal | undefined
   /** An admitted handshake became a connection. */
@@ -50,7 +50,10 @@ export type Admission = {
 
 const NO_LIMIT = Number.MAX_SAFE_INTEGER
 
-export function createAdmission(options: AdmissionOptions, deps: AdmissionDeps): Admission {
+export function createHandshakeAdmission(
+  options: HandshakeAdmissionOptions,
+  deps: HandshakeAdmissionDeps,
+): HandshakeAdmission {
   const { metrics } = deps
   const caps = createConnectionCaps(
     {
