@@ -1,5 +1,6 @@
 import { createHeldMemory, HeldAmounts, type HeldMemory } from '../core/held-amounts.ts'
 import { createBucketMemory } from '../core/keyed-buckets.ts'
+import { recordOf } from '../core/record-of.ts'
 import { SharedTable } from '../core/shared-table.ts'
 import { createWindowMemory } from '../core/window-counts.ts'
 import { createFailureMemory } from '../platform/net/auth-tarpit.ts'
@@ -50,21 +51,21 @@ export type SharedLimits = {
 /** Creates the memory for threads 0 to `threads` − 1. It is posted to them as it is. */
 export function createSharedLimits({ threads }: { readonly threads: number }): LimitMemory {
   return {
-    connections: each(SERVERS, () => createConnectionMemory(threads)),
-    buckets: each(BUCKETS, () => createBucketMemory()),
+    connections: recordOf(SERVERS, () => createConnectionMemory(threads)),
+    buckets: recordOf(BUCKETS, () => createBucketMemory()),
     failures: createFailureMemory(),
     earlyCancels: createWindowMemory(CANCELLING_MAX),
-    held: each(HELD, () => createHeldMemory({ threads })),
+    held: recordOf(HELD, () => createHeldMemory({ threads })),
   }
 }
 
 /** Opens the memory in one thread; `thread` is used by one thread at a time. */
 export function openSharedLimits(memory: LimitMemory, thread: number): SharedLimits {
-  const connections = each(SERVERS, (server) => openConnectionCounts(memory.connections[server], thread))
-  const buckets = each(BUCKETS, (bucket) => new SharedTable(memory.buckets[bucket], thread))
+  const connections = recordOf(SERVERS, (server) => openConnectionCounts(memory.connections[server], thread))
+  const buckets = recordOf(BUCKETS, (bucket) => new SharedTable(memory.buckets[bucket], thread))
   const failures = new SharedTable(memory.failures, thread)
   const earlyCancels = new SharedTable(memory.earlyCancels, thread)
-  const held = each(HELD, (name) => new HeldAmounts(memory.held[name], thread))
+  const held = recordOf(HELD, (name) => new HeldAmounts(memory.held[name], thread))
   return {
     connections,
     buckets,
@@ -79,8 +80,4 @@ export function openSharedLimits(memory: LimitMemory, thread: number): SharedLim
       for (const amount of amounts) amount.reclaim(dead)
     },
   }
-}
-
-function each<Name extends string, Value>(names: readonly Name[], make: (name: Name) => Value): Record<Name, Value> {
-  return Object.fromEntries(names.map((name) => [name, make(name)])) as Record<Name, Value>
 }

@@ -3,6 +3,7 @@ import type { Caller } from '../../access/callers.ts'
 import { methodCost } from '../../access/plan.ts'
 import { ERRORS } from '../../contract/errors.ts'
 import type { Limits } from '../../contract/limits.ts'
+import { COMMA, OPEN_BRACE } from '../../core/json-bytes.ts'
 import { tooLarge } from '../../platform/grpc/frame-reader.ts'
 import { createTimeSlices } from '../../platform/process/time-slices.ts'
 import { SubscribeRequestSchema } from '../../solana/gen/geyser_pb.ts'
@@ -97,8 +98,6 @@ function refuse(rule: string, message: string): Refused {
 }
 
 const TOO_COMPLEX = 'request refused: the text has more values than grpcRequestFields allows fields'
-const COMMA = 0x2c
-const OBJECT = 0x7b
 
 /** Whether the text has more values than a request may have fields, counted without parsing; a comma within a string counts too. */
 function isTooComplex(body: Buffer, limits: Limits): boolean {
@@ -107,7 +106,7 @@ function isTooComplex(body: Buffer, limits: Limits): boolean {
   let objects = 0
   for (const byte of body) {
     if (byte === COMMA) commas += 1
-    else if (byte === OBJECT) objects += 1
+    else if (byte === OPEN_BRACE) objects += 1
   }
   return commas > fieldsMax || objects > OBJECTS_MAX
 }

@@ -16,7 +16,7 @@ export type Missed = {
 }
 
 /** Larger accounts are not read again; their subscribers only get the gap notification. */
-const RESPONSE_BYTES_MAX = 2 * 1024 * 1024
+const REREAD_BYTES_MAX = 2 * 1024 * 1024
 const DEPTH_MAX = 256
 const LEVELS = ['processed', 'confirmed', 'finalized']
 /** Finalized state is about this much older than processed state. */
@@ -195,7 +195,7 @@ async function read(
   // A node that has reached the slot is preferred.
   const response = await upstream.forwardAsync(upstreamRequest(method, body, { slot: minSlot }))
   if (response.kind !== 'responded') return 'no-response'
-  if (response.rest !== undefined || response.body.length > RESPONSE_BYTES_MAX) {
+  if (response.rest !== undefined || response.body.length > REREAD_BYTES_MAX) {
     response.rest?.abort()
     return 'no-response'
   }
