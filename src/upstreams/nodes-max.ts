@@ -1,2 +1,2 @@
-/** Also the limit of a reloaded configuration. */
+/** Also the limit of a reloaded configuration. Not in `options.ts`: threads read it, and load no schema of the configuration. */
 export const NODES_MAX = 64

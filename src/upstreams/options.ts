@@ -161,7 +161,6 @@ export function parseUpstreamsOptions(input: UpstreamsOptionsInput = {}): Upstre
   return upstreamsOptions.parse(input)
 }
 
-/** How far a node may be behind. */
 /** A dedicated node of a subscription, as the access store records it. */
 export type DedicatedNodeOptions = {
   readonly name: string
