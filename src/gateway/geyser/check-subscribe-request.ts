@@ -37,7 +37,7 @@ type CheckResponse = {
  * Checks a SubscribeRequest, in protobuf's JSON form, as the gRPC server would, without opening a stream: the protocol itself can refuse a
  * request only by ending the stream. Nothing is forwarded and nothing is charged.
  */
-export async function checkGeyser(
+export async function checkSubscribeRequest(
   access: Pick<Access, 'permits'>,
   { limits, subscription, awaitsNode }: Caller,
   body: Buffer,
