@@ -17,7 +17,7 @@ export type GeyserAdmission = {
   /** Takes the permit of a stream and charges the call; undefined where it is refused, and ends now or after a delay. */
   admit(call: GrpcCall, caller: Caller, charged: Call): Admitted | undefined
   /** Charges a further request of an open call; false where it is refused. */
-  chargeAgain(call: OpenEnd, caller: Caller, charged: Call): boolean
+  chargeAgain(call: EndableCall, caller: Caller, charged: Call): boolean
 }
 
 export type Admitted = {
@@ -28,7 +28,7 @@ export type Admitted = {
 }
 
 /** How a call that is open is ended. */
-export type OpenEnd = {
+export type EndableCall = {
   readonly call: GrpcCall
   stopMessages(): void
   end(status: GrpcStatus): void

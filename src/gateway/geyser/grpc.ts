@@ -10,13 +10,13 @@ import type { ListenerOptions } from '../../platform/net/listener.ts'
 import type { ListenerMetrics } from '../../platform/net/listener-metrics.ts'
 import type { RefusalRecorder } from '../../platform/telemetry/refusal-log.ts'
 import { refuseToken } from '../refusal.ts'
+import { createGeyserCalls, type GeyserCallsDeps, type GeyserCallsOptions } from './calls.ts'
 import { createGrpcHealth, type GrpcHealthOptions } from './health.ts'
 import { isDecodedMethod } from './methods.ts'
 import { createReflection, type ReflectedService } from './reflection.ts'
 import { grpcStatusOf } from './refusal.ts'
-import { createGeyser, type GeyserDeps, type GeyserOptions } from './service.ts'
 
-export type GrpcServerOptions = Partial<GeyserOptions & GrpcHealthOptions> & {
+export type GrpcServerOptions = Partial<GeyserCallsOptions & GrpcHealthOptions> & {
   readonly listen: ListenerOptions
   /** How often open streams are checked again, besides at every change of the store. */
   readonly sweepMs?: number
@@ -24,7 +24,7 @@ export type GrpcServerOptions = Partial<GeyserOptions & GrpcHealthOptions> & {
   readonly serves?: 'all' | 'entries'
 }
 
-export type GrpcServerDeps = GeyserDeps &
+export type GrpcServerDeps = GeyserCallsDeps &
   ListenerMetrics & {
     readonly tarpit: AuthTarpit
     readonly random?: Random
@@ -71,7 +71,7 @@ export async function startGeyserServer(settings: GrpcServerOptions, deps: GrpcS
   const { access, clock, tarpit, metrics, limits } = deps
   const log = deps.log.child({ server: 'grpc' })
   await using opening = new AsyncDisposableStack()
-  const geyser = createGeyser(options, { ...deps, log })
+  const geyser = createGeyserCalls(options, { ...deps, log })
   const services = servicesOf(options.serves, deps.decoded !== undefined)
   const health = createGrpcHealth(
     { ...options, services: [...COMMON_SERVICES, ...services.map((service) => SERVICE_NAMES[service])] },

@@ -11,18 +11,18 @@ import type { GatewayMetrics } from '../metrics.ts'
 import { refuseUpstream } from '../refusal.ts'
 import { createGeyserAdmission } from './admission.ts'
 import type { DecodedStreams } from './decoded/streams.ts'
+import { GeyserCall, type GeyserCallOptions } from './geyser-call.ts'
 import { type DecodedMethod, isDecodedMethod, isUnary } from './methods.ts'
-import { OpenCall, type OpenCallOptions } from './open-call.ts'
 import { grpcStatusOf } from './refusal.ts'
 import { createResetFloodGuard } from './reset-flood-guard.ts'
 import { createResume } from './resume.ts'
 
-export type GeyserOptions = OpenCallOptions & {
+export type GeyserCallsOptions = GeyserCallOptions & {
   /** A refusal by a limit is delayed by this time, because the common client reopens a refused stream at once. */
   readonly refusalDelayMs: number
 }
 
-export type GeyserDeps = {
+export type GeyserCallsDeps = {
   readonly access: Access
   readonly upstreams: Pick<Upstreams, 'of'>
   readonly connections: Connections
@@ -34,7 +34,7 @@ export type GeyserDeps = {
   readonly decoded?: Pick<DecodedStreams, 'open' | 'check'> | undefined
 }
 
-export type Geyser = {
+export type GeyserCalls = {
   /** `remoteAddress` is the client's, behind any trusted proxies. */
   serve(call: GrpcCall, caller: Caller, request: { readonly method: string; readonly remoteAddress: string }): void
   /** Ends open calls whose token is no longer valid, and gives up nodes that have gone silent. */
@@ -45,12 +45,12 @@ export type Geyser = {
 }
 
 /** Serves calls of geyser.Geyser: admits each, opens it at a node of the subscription or at the decoded shreds, and relays it until its end. */
-export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
+export function createGeyserCalls(options: GeyserCallsOptions, deps: GeyserCallsDeps): GeyserCalls {
   const { access, upstreams, connections, metrics, log, clock } = deps
   const resetGuard = createResetFloodGuard(clock, deps.limits?.earlyCancels)
   const admission = createGeyserAdmission(options, { access, clock, meter: metrics.grpc, resetGuard })
-  const open = new Set<OpenCall>()
-  const onEnd = (call: OpenCall) => void open.delete(call)
+  const open = new Set<GeyserCall>()
+  const onEnd = (call: GeyserCall) => void open.delete(call)
   let isEnding = false
 
   async function serve(call: GrpcCall, caller: Caller, method: string, remoteAddress: string): Promise<void> {
@@ -80,7 +80,7 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
     const resume = isResumed ? createResume({ node, upstream, path: call.path, metadata, clock }) : undefined
     const check = decoded && ((request: Uint8Array) => decoded.check(method as DecodedMethod, request))
     const admittedCall = { call, caller, charged, admitted, isStream, remoteAddress, beganMs }
-    const entry = new OpenCall({ ...admittedCall, stream, node, resume, check }, options, {
+    const entry = new GeyserCall({ ...admittedCall, stream, node, resume, check }, options, {
       ...{ access, admission, connections, metrics, resetGuard, log, clock, onEnd },
     })
     open.add(entry)

@@ -20,7 +20,7 @@ import type { ResetFloodGuard } from './reset-flood-guard.ts'
 import type { NextNode, Resume } from './resume.ts'
 
 /** An admitted call and its stream at a node or of decoded shreds. */
-export type OpenedCall = {
+export type AdmittedCall = {
   readonly call: GrpcCall
   readonly caller: Caller
   readonly charged: Call & { readonly product: ProductKey }
@@ -38,14 +38,14 @@ export type OpenedCall = {
   readonly check: ((request: Uint8Array) => DecodedRefusal | undefined) | undefined
 }
 
-export type OpenCallOptions = {
+export type GeyserCallOptions = {
   /** Deadline of a unary call. */
   readonly unaryDeadlineMs: number
   /** Nodes ping every ten seconds: one that sends nothing for this time counts as lost. */
   readonly stallMs: number
 }
 
-export type OpenCallDeps = {
+export type GeyserCallDeps = {
   readonly access: Access
   readonly admission: GeyserAdmission
   readonly connections: Connections
@@ -54,15 +54,15 @@ export type OpenCallDeps = {
   readonly log: Logger
   readonly clock: Clock
   /** Called exactly once. */
-  onEnd(call: OpenCall): void
+  onEnd(call: GeyserCall): void
 }
 
 /** A call of geyser.Geyser from its opening to its end: its requests are checked and charged, and its token and node are watched. */
-export class OpenCall {
+export class GeyserCall {
   readonly isStream: boolean
-  readonly #opened: OpenedCall
-  readonly #options: OpenCallOptions
-  readonly #deps: OpenCallDeps
+  readonly #opened: AdmittedCall
+  readonly #options: GeyserCallOptions
+  readonly #deps: GeyserCallDeps
   readonly #relay: StreamRelay
   readonly #deadline: Timer | undefined
   readonly #leave: ((status?: GrpcStatus) => void) | undefined
@@ -72,7 +72,7 @@ export class OpenCall {
   #node: UpstreamNode | undefined
   #atNodeSinceMs: number
 
-  constructor(opened: OpenedCall, options: OpenCallOptions, deps: OpenCallDeps) {
+  constructor(opened: AdmittedCall, options: GeyserCallOptions, deps: GeyserCallDeps) {
     this.isStream = opened.isStream
     this.#opened = opened
     this.#options = options
