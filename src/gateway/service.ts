@@ -17,28 +17,18 @@ import { createAccountEndpoints } from './account/endpoints.ts'
 import type { AccountPage } from './account/page.ts'
 import type { AccountReports } from './account/reports.ts'
 import type { DecodedSource } from './geyser/decoded/source.ts'
-import { createDecodedStreams, type DecodedStreamsOptions } from './geyser/decoded/streams.ts'
-import { startGeyserServer } from './geyser/grpc.ts'
+import { type GeyserListenersOptions, openGeyserListeners } from './geyser/open-listeners.ts'
 import { startRpcServer } from './http.ts'
 import { createSharedLimits, openSharedLimits, type SharedLimits } from './limits.ts'
-import { gatewayMetrics, logRefusals } from './metrics.ts'
-import { startWsServer, type WsServer } from './pubsub/ws.ts'
+import { startWsServer } from './pubsub/ws.ts'
 import { createForward, measureForward } from './rpc/forward.ts'
-import {
-  cachePartOf,
-  createResponseCache,
-  type ResponseCache,
-  type ResponseCacheOptions,
-  withResponseCache,
-} from './rpc/response-cache.ts'
+import { cachePartOf, createResponseCache, type ResponseCacheOptions, withResponseCache } from './rpc/response-cache.ts'
 import { createRpc } from './rpc/rpc.ts'
+import { createServiceMetrics } from './service-metrics.ts'
 
-export type GatewayListeners = {
+export type GatewayListeners = GeyserListenersOptions & {
   readonly rpc: ListenerOptions
   readonly ws: ListenerOptions & { readonly queryToken: boolean }
-  readonly grpc: ListenerOptions & { readonly healthPerSecond: number }
-  /** A listener for shredstream.ShredstreamProxy alone. */
-  readonly entries?: ListenerOptions | undefined
   /** The public address of the WebSocket server, sent with each ticket; undefined where none is configured. */
   readonly wsUrl?: ((port: number) => string | undefined) | undefined
   /** The addresses of the services for customers, by name. */
@@ -51,8 +41,6 @@ export type GatewayListeners = {
   readonly threads?: number | undefined
   /** Caches responses that never change; over all threads. */
   readonly cache?: ResponseCacheOptions | undefined
-  /** Bounds of the streams of decoded shreds. */
-  readonly decoded?: DecodedStreamsOptions | undefined
 }
 
 export type GatewayDeps = BaseDeps & {
@@ -83,7 +71,6 @@ export type GatewayDeps = BaseDeps & {
 }
 
 const MIB = 2 ** 20
-const DECODED_DEFAULTS: DecodedStreamsOptions = { filtersMax: 64, pendingBytesMax: 4 * MIB }
 const HELD_BYTES_DEFAULTS = { bytesMax: 192 * MIB, ownerBytesMax: 48 * MIB, waitMs: 2000 }
 
 type Address = { readonly host: string; readonly port: number }
@@ -117,18 +104,7 @@ export async function startGateway(listeners: GatewayListeners, deps: GatewayDep
   const notes = opening.use(createCustomerLog({ log, clock }))
   const connections = logConnections(createConnections(deps), { notes, clock })
   const tarpit = createAuthTarpit(listeners, clock, limits.failures)
-  /** Read by the metrics, which are registered first. */
-  const readings: { cache?: ResponseCache | undefined; ws?: Pick<WsServer, 'upstreamSubscriptions'> } = {}
-  const counted = gatewayMetrics(deps.registry, {
-    cache: () => readings.cache?.size ?? { entries: 0, bytes: 0 },
-    upstreamSubscriptions: () => readings.ws?.upstreamSubscriptions ?? 0,
-  })
-  const metrics = {
-    ...counted,
-    rpc: logRefusals(counted.rpc, 'rpc', notes),
-    ws: logRefusals(counted.ws, 'ws', notes),
-    grpc: logRefusals(counted.grpc, 'grpc', notes),
-  }
+  const { metrics, readings } = createServiceMetrics(deps.registry, notes)
   const { threads = 1 } = listeners
   const cache = listeners.cache && createResponseCache(cachePartOf(listeners.cache, threads), metrics.cache)
   readings.cache = cache
@@ -144,33 +120,9 @@ export async function startGateway(listeners: GatewayListeners, deps: GatewayDep
     ),
   )
   readings.ws = ws
-  const { healthPerSecond, ...grpcListen } = listeners.grpc
-  const decoded =
-    deps.decoded &&
-    opening.use(
-      createDecodedStreams(listeners.decoded ?? DECODED_DEFAULTS, {
-        source: deps.decoded,
-        clock,
-        meter: metrics.decoded,
-      }),
-    )
-  const grpc = opening.use(
-    await startGeyserServer(
-      { listen: { ...grpcListen, connectionCounts: limits.connections.grpc }, healthPerSecond },
-      { ...common, decoded, ...listenerMetrics('grpc') },
-    ),
+  const { grpc, entries } = opening.use(
+    await openGeyserListeners(listeners, { ...common, listenerMetrics, decodedSource: deps.decoded }),
   )
-  const entries =
-    listeners.entries &&
-    opening.use(
-      await startGeyserServer(
-        {
-          ...{ listen: { ...listeners.entries, connectionCounts: limits.connections.entries }, healthPerSecond },
-          serves: 'entries',
-        },
-        { ...common, decoded, ...listenerMetrics('entries') },
-      ),
-    )
   const rpc = createRpc({
     access,
     clock,
