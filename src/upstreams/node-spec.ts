@@ -5,7 +5,7 @@ import { DEDICATED } from './metrics.ts'
 import type { EndpointKind, NodeSpec } from './node.ts'
 import type { DedicatedNodeOptions, UpstreamsOptions } from './options.ts'
 
-type SpecDeps = { readonly env: SecretSources['env']; readonly folder?: string | undefined }
+export type SpecDeps = { readonly env: SecretSources['env']; readonly folder?: string | undefined }
 
 /** The options of nodes that a reload may change. */
 export type NodesOptions = Pick<UpstreamsOptions, 'nodes' | 'allowPrivate' | 'dedicatedCredentialHeader'>
