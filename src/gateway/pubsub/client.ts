@@ -1,7 +1,6 @@
-import type { Admission } from '../../access/admission.ts'
 import type { Access } from '../../access/call-access.ts'
 import type { Caller } from '../../access/callers.ts'
-import { type DocsUrl, ERRORS, type TokenRefusal } from '../../contract/errors.ts'
+import { type DocsUrl, ERRORS } from '../../contract/errors.ts'
 import type { NodeUser } from '../../contract/products.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { HeldBytes } from '../../platform/http/held-bytes.ts'
@@ -9,17 +8,13 @@ import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { RefusalRecorder } from '../../platform/telemetry/refusal-log.ts'
 import { WsCloseCode } from '../../platform/ws/close-codes.ts'
 import type { WsConnection } from '../../platform/ws/connection.ts'
-import { type RpcCall, writeResult } from '../../solana/json/json-rpc.ts'
-import { whoami } from '../account/whoami.ts'
 import type { ListenerMeter } from '../metrics.ts'
-import { errorResponse, recordRefusals, refuseCaller, refuseOverLimit, refuseSize, refuseUpstream } from '../refusal.ts'
+import { errorResponse, recordRefusals, refuseSize } from '../refusal.ts'
 import type { Forward } from '../rpc/forward.ts'
-import { type RpcItem, readRpcBody } from '../rpc/request.ts'
-import { replaceId } from '../rpc/response-id.ts'
+import { readRpcBody } from '../rpc/request.ts'
 import { createWsCalls } from './calls.ts'
 import { HeldResponses } from './held-responses.ts'
-import { invalidSubscription } from './refusal.ts'
-import { type PubSubKind, pubSubMethod, unsubscribedId } from './request.ts'
+import { type CloseReason, createRespond, type Reply } from './respond.ts'
 import { bytesFrame } from './splice.ts'
 import { createClientSubscriptions } from './subscriptions.ts'
 import type { Gap } from './upstream-subscription.ts'
@@ -55,9 +50,6 @@ export type PubSubClient = {
 const FREE_PER_SECOND = 20
 const FREE_BURST = 200
 
-type Reply = { readonly text: string | Buffer; readonly onSent?: () => void }
-type CallWithId = RpcCall & { readonly id: string }
-
 /** Serves one connection: requests in, responses and notifications out. */
 export function servePubSubClient(
   connection: WsConnection,
@@ -79,6 +71,10 @@ export function servePubSubClient(
     connection,
     sendGap: handshake.wantsGaps ? sendGap : undefined,
     onOverflow: () => connection.close(WsCloseCode.tryAgainLater, 'too slow'),
+  })
+  const respond = createRespond({
+    ...{ access, clock, meter, request, calls, subscriptions, takeFree, closeRefused },
+    caller: () => caller,
   })
 
   function sendGap(subscription: number, result: Gap): void {
@@ -111,7 +107,7 @@ export function servePubSubClient(
       return
     }
     using held = new HeldResponses(heldBytes, { owner: caller.subscription.id, isBatch: body.batch })
-    const responding = body.items.map((item) => respondToItem(item, held))
+    const responding = body.items.map((item) => respond(item, held))
     const replies = (await Promise.all(responding)).filter((reply) => reply !== undefined)
     const [first] = replies
     if (first === undefined || !connection.isOpen) return
@@ -120,75 +116,7 @@ export function servePubSubClient(
     for (const { onSent } of replies) onSent?.()
   }
 
-  /** Runs synchronously up to its first await, so that requests are charged in the order of arrival. */
-  async function respondToItem(item: RpcItem, held: HeldResponses): Promise<Reply | undefined> {
-    if ('refusal' in item) return takeFree() ? { text: item.refusal } : undefined
-    const { call } = item
-    // Clients keep the connection alive with a `ping` notification; a node ignores other notifications too.
-    if (call.id === undefined) return void takeFree()
-    const withId: CallWithId = { ...call, id: call.id }
-    if (call.method === 'getRateLimits') {
-      if (!takeFree()) return undefined
-      meter.request(call.method)
-      return { text: rateLimits(withId) }
-    }
-    const method = pubSubMethod(call.method)
-    if (method?.verb === 'Subscribe') return subscribe(withId, method.kind)
-    const admission = access.admit(caller, { interface: 'ws', method: call.method })
-    if (!admission.ok) return refused(admission, withId)
-    meter.request(call.method)
-    if (method === undefined) return { text: await calls.forward(caller, withId, held) }
-    const id = unsubscribedId(call.paramsText)
-    const isEnded = id !== undefined && subscriptions.unsubscribe(id)
-    return { text: isEnded ? writeResult(withId.id, 'true') : invalidSubscription(withId.id) }
-  }
-
-  async function subscribe(call: CallWithId, kind: PubSubKind): Promise<Reply> {
-    const permit = subscriptions.reserve(caller)
-    if (!permit.ok) {
-      meter.refused('wsSubscriptions')
-      return { text: errorResponse(permit.refusal, request, call.id) }
-    }
-    const charged = caller
-    const admission = access.admit(charged, { interface: 'ws', method: call.method })
-    if (!admission.ok) {
-      permit.release()
-      return refused(admission, call)
-    }
-    meter.request(call.method)
-    const topic = { nodeUser: charged.nodeUser, kind, params: call.paramsText }
-    const { id, response, start } = await subscriptions.subscribe(topic, permit)
-    switch (response.kind) {
-      case 'ready':
-        return { text: writeResult(call.id, String(id)), onSent: start }
-      case 'refused':
-        return { text: replaceId(Buffer.from(response.text), call.id) ?? noUpstream(call) }
-      case 'no-upstream':
-        if (!response.isSent) access.refund(charged, { interface: 'ws', method: call.method })
-        return { text: noUpstream(call) }
-    }
-  }
-
-  function refused(admission: Exclude<Admission, { ok: true }>, call: CallWithId): Reply {
-    if ('limitName' in admission) {
-      meter.refused(admission.limitName)
-      return { text: errorResponse(refuseOverLimit(admission, call.method, clock.nowMs()), request, call.id) }
-    }
-    const { reason } = admission
-    const text = errorResponse(refuseCaller('ws', admission), request, call.id)
-    return { text, onSent: () => closeRefused(reason) }
-  }
-
-  function noUpstream({ id }: CallWithId): string {
-    return errorResponse(refuseUpstream('no-upstream'), request, id)
-  }
-
-  function rateLimits({ id }: CallWithId): string {
-    const { limits, budget, month, open } = whoami(access, caller, clock.nowMs()) as Readonly<Record<string, unknown>>
-    return writeResult(id, JSON.stringify({ budget, month, limits, open }))
-  }
-
-  function closeRefused(reason: TokenRefusal | 'not-assigned'): void {
+  function closeRefused(reason: CloseReason): void {
     if (reason === 'not-assigned') connection.close(ERRORS['not-assigned'].close, 'no node is assigned')
     else connection.close(ERRORS.unauthorized.close, `token ${reason}`)
   }
