@@ -5,7 +5,6 @@ import type { Lifecycle } from '../platform/process/lifecycle.ts'
 import type { Logger } from '../platform/telemetry/logger.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import { type Access, createCallAccess } from './call-access.ts'
-import { createConfiguration } from './configuration.ts'
 import { type EndingReport, startEndingWatch } from './ending.ts'
 import { accessMetrics } from './metrics.ts'
 import type { AccessOptions } from './options.ts'
@@ -21,6 +20,7 @@ import { followStore } from './snapshot/follow.ts'
 import { createStoreProbe } from './store/probe.ts'
 import type { AccessStore } from './store/store.ts'
 import type { AccessUpdate, ThreadAccessStart } from './thread-access.ts'
+import { createUpdateVersions } from './update-versions.ts'
 import { createUsageMemory } from './usage/event-memory.ts'
 import { reportUsageHealth } from './usage/health.ts'
 import { createUsageRetention } from './usage/retention.ts'
@@ -81,7 +81,7 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
   const { threads = 1 } = options
   const log = deps.log.child({ part: 'access' })
   await using opening = new AsyncDisposableStack()
-  const configuration = createConfiguration(options.plans, lifecycle)
+  const versions = createUpdateVersions(options.plans, lifecycle)
   const follower = opening.use(await followStore(store, { log, clock }))
 
   const calendar = new Calendar(clock)
@@ -105,7 +105,7 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
     snapshot: () => ({ ...follower.current().counts(), revision: follower.current().revision }),
     shared: () => shared?.state(),
   })
-  const ledgerDeps = { memory, calendar, spentBefore, configuration: configuration.number }
+  const ledgerDeps = { memory, calendar, spentBefore, limitsVersion: versions.version }
   if (options.quota.shared !== undefined)
     shared = opening.use(await openSharedLedger(options.quota.shared, { ...deps, log, metrics, ...ledgerDeps }))
   const ledger = shared ?? createLedger(ledgerDeps)
@@ -116,13 +116,13 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
       ...{ log, clock, metrics, memory, ledger, usage, ticketKey },
       requestPermits: () => shared?.sendRequestedPermits(),
       snapshot: follower.current,
-      plans: configuration.plans,
+      plans: versions.plans,
     }),
   )
   follower.onSwap(() => {
     metrics.snapshotSwaps.inc()
     ending.changed()
-    configuration.snapshotReplaced()
+    versions.snapshotReplaced()
     access.notifyChange()
   })
 
@@ -140,7 +140,7 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
     opening.use(timer)
   }
 
-  const update = () => configuration.updateWith(follower.current())
+  const update = () => versions.updateWith(follower.current())
   const opened = opening.move()
   return {
     ...access,
@@ -148,7 +148,7 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
     ending: ending.report,
     monthUnits: () => monthUnits(memory, calendar),
     setPlans(plans) {
-      configuration.setPlans(plans)
+      versions.setPlans(plans)
       access.notifyChange()
     },
     update,

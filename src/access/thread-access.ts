@@ -17,12 +17,12 @@ const WAKE_MS = 2
 
 /** What changes while a thread runs, as it is posted to the threads. The records of the snapshot are shared memory, and not copied. */
 export type AccessUpdate = {
-  /** Numbers the updates. */
-  readonly configuration: number
+  /** Grows with each update. */
+  readonly version: number
   readonly snapshot: SharedSnapshot
   readonly plans: Plans
-  /** Numbers the plans: equal limits stay the same objects as long as it does not change. */
-  readonly plansNumber: number
+  /** Grows with each change of the plans: equal limits stay the same objects as long as it does not. */
+  readonly plansVersion: number
 }
 
 /** What a thread needs to start, as it is posted to it. */
@@ -58,7 +58,7 @@ export function openThreadAccess(start: ThreadAccessStart, deps: ThreadAccessDep
   const { clock } = deps
   const log = deps.log.child({ part: 'access' })
   using opening = new DisposableStack()
-  let { configuration, plansNumber } = start
+  let { version, plansVersion } = start
   let snapshot = Snapshot.fromShared(start.snapshot)
   const plans = createReportedPlans(start.plans, deps.lifecycle)
   const calendar = new Calendar(start.calendar)
@@ -68,7 +68,7 @@ export function openThreadAccess(start: ThreadAccessStart, deps: ThreadAccessDep
   const ledger = createLedger({
     memory,
     calendar,
-    configuration: () => configuration,
+    limitsVersion: () => version,
     requestBookings: requestMain,
   })
   const usage = opening.use(new UsageEventWriter(start.usage, { calendar, clock }))
@@ -87,11 +87,11 @@ export function openThreadAccess(start: ThreadAccessStart, deps: ThreadAccessDep
     ...access,
     apply(update) {
       // An update that was made before this thread started may arrive after it did.
-      if (update.configuration <= configuration) return
-      configuration = update.configuration
+      if (update.version <= version) return
+      version = update.version
       snapshot = Snapshot.fromShared(update.snapshot)
-      if (update.plansNumber !== plansNumber) plans.replace(update.plans)
-      plansNumber = update.plansNumber
+      if (update.plansVersion !== plansVersion) plans.replace(update.plans)
+      plansVersion = update.plansVersion
       access.notifyChange()
     },
     [Symbol.dispose]: () => opened.dispose(),

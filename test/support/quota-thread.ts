@@ -15,9 +15,9 @@ export type Round = {
   readonly atMs: number
   readonly steps: number
   readonly subscriptions: readonly string[]
-  /** The limits this thread knows, and their number. */
+  /** The limits this thread knows, and their version. */
   readonly limits: Limits
-  readonly configuration: number
+  readonly limitsVersion: number
   /** Repeats the round until the thread is ended. */
   readonly endless: boolean
 }
@@ -41,11 +41,11 @@ if (parentPort !== null) {
   const accounts = new AccountMemory(memory, thread)
   const clock = createManualClock(startMs)
   const table = createTermsTable()
-  const known = { configuration: 0 }
+  const known = { limitsVersion: 0 }
   const ledger = createLedger({
     memory: accounts,
     calendar: new Calendar(clock),
-    configuration: () => known.configuration,
+    limitsVersion: () => known.limitsVersion,
   })
   const permits = createPermits(accounts)
   const held: Permit[] = []
@@ -54,9 +54,9 @@ if (parentPort !== null) {
 
   const run = (round: Round): RoundReport => {
     const random = createRandom(round.seed)
-    const limits = limitsOf.get(round.configuration) ?? { ...BUILT_IN_PLANS.starter, ...round.limits }
-    limitsOf.set(round.configuration, limits)
-    known.configuration = round.configuration
+    const limits = limitsOf.get(round.limitsVersion) ?? { ...BUILT_IN_PLANS.starter, ...round.limits }
+    limitsOf.set(round.limitsVersion, limits)
+    known.limitsVersion = round.limitsVersion
     const terms = table.of(limits)
     const report: RoundReport = {}
     for (let step = 0; step < round.steps; step++) {

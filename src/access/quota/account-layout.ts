@@ -59,9 +59,9 @@ export const FIELD = {
   /** The next bucket of the account, or the next free cell. */
   next: 3,
   nameBytes: 4,
-  /** The same field: of an account the bits of FLAG, of a bucket the number of the configuration that set its limits. */
+  /** The same field: of an account the bits of FLAG, of a bucket the version of its limits. */
   flags: 5,
-  limitsNumber: 5,
+  limitsVersion: 5,
 } as const
 
 /** Float64 fields of an account. What every charge reads is in the first 64 bytes of a cell, a line of the processor's cache. */
@@ -79,8 +79,8 @@ export const ACCOUNT = {
   booked: 9,
   /** When the last booking was applied. */
   bookedAtMs: 10,
-  /** Numbers the configuration that set the limits. */
-  configuration: 11,
+  /** The version of the limits, see `AccountContext`. */
+  limitsVersion: 11,
   /** Numbers the openings of all accounts. */
   opening: 12,
 } as const

@@ -198,7 +198,7 @@ export class AccountMemory extends AccountCells {
     this.setInt(cell, FIELD.kind, KIND.account)
     this.setInt(cell, FIELD.generation, this.int(cell, FIELD.generation) + 1)
     this.setInt(cell, FIELD.flags, this.#header[HEADER.isLocal] === 1 ? FLAG.local : 0)
-    this.setFloat(cell, ACCOUNT.configuration, -1)
+    this.setFloat(cell, ACCOUNT.limitsVersion, -1)
     this.setFloat(cell, ACCOUNT.spent, 0)
     this.setFloat(cell, ACCOUNT.booked, 0)
     this.setFloat(cell, ACCOUNT.bookedAtMs, Number.NEGATIVE_INFINITY)

@@ -20,8 +20,8 @@ const REBOOK_MS = 50
 export type AccountContext = {
   readonly memory: AccountMemory
   readonly calendar: Calendar
-  /** Numbers the limits that this thread knows: a thread that does not know the newest yet leaves them as they are. */
-  configuration(): number
+  /** The version of the limits that this thread knows, a number that grows with each change: a thread that does not know the newest yet leaves them as they are. */
+  limitsVersion(): number
   /** With a shared ledger: asks for the bookings that are marked as requested. Undefined without one. */
   readonly requestBookings: (() => void) | undefined
 }
@@ -185,9 +185,9 @@ export class Account implements QuotaAccount {
     const memory = this.#memory
     const account = this.#cell
     rollMonth(memory, account, this.#context.calendar)
-    const configuration = this.#context.configuration()
-    if (configuration < memory.float(account, ACCOUNT.configuration)) return
-    memory.setFloat(account, ACCOUNT.configuration, configuration)
+    const limitsVersion = this.#context.limitsVersion()
+    if (limitsVersion < memory.float(account, ACCOUNT.limitsVersion)) return
+    memory.setFloat(account, ACCOUNT.limitsVersion, limitsVersion)
     memory.setFloat(account, ACCOUNT.unitsPerMonth, this.#terms.unitsPerMonth ?? Number.POSITIVE_INFINITY)
     setCeiling(memory, account)
     refillAll(memory, account, nowMs)
@@ -225,7 +225,7 @@ export class Account implements QuotaAccount {
         const known = memory.findBucket(this.#cell, terms.key)
         this.#cells[bucket] = known === 0 ? this.#addBucket(spare.pop() as number, terms, nowMs) : known
         // A thread that does not know the newest limits yet may have added it.
-        if (known !== 0 && memory.int(known, FIELD.limitsNumber) < this.#context.configuration()) {
+        if (known !== 0 && memory.int(known, FIELD.limitsVersion) < this.#context.limitsVersion()) {
           refill(memory, this.#cell, known, nowMs)
           this.#changeBucket(known, terms)
         }
@@ -248,7 +248,7 @@ export class Account implements QuotaAccount {
 
   #setBucket(cell: number, terms: BucketTerms): void {
     const memory = this.#memory
-    memory.setInt(cell, FIELD.limitsNumber, this.#context.configuration())
+    memory.setInt(cell, FIELD.limitsVersion, this.#context.limitsVersion())
     memory.setFloat(cell, BUCKET.capacity, terms.capacityParts)
     memory.setFloat(cell, BUCKET.partsPerUnit, terms.partsPerUnit)
     memory.setFloat(cell, BUCKET.partsPerMs, terms.partsPerMs)

@@ -15,7 +15,7 @@ export type LedgerOptions = {
   readonly calendar: Calendar
   /** The accounts of the process; a memory of its own where it is missing. */
   readonly memory?: AccountMemory | undefined
-  readonly configuration?: (() => number) | undefined
+  readonly limitsVersion?: (() => number) | undefined
   /** With a shared ledger: see `AccountContext`. */
   readonly requestBookings?: (() => void) | undefined
   /** Units spent this month before the process started, from the store. Given to one thread only. */
@@ -29,9 +29,9 @@ export type Ledger = QuotaLedger & { accounts(): number }
 
 /** The ledger of a process, as one of its threads uses it. Exact: units charged equal units admitted, by all threads together. */
 export function createLedger(options: LedgerOptions): Ledger {
-  const { calendar, accountsMax = ACCOUNTS_MAX, configuration = () => 0, requestBookings } = options
+  const { calendar, accountsMax = ACCOUNTS_MAX, limitsVersion = () => 0, requestBookings } = options
   const memory = options.memory ?? new AccountMemory(createAccountMemory({ accountsMax, threads: 1 }), 0)
-  const context: AccountContext = { memory, calendar, configuration, requestBookings }
+  const context: AccountContext = { memory, calendar, limitsVersion, requestBookings }
   const held = new Map<string, Account>()
   for (const [subscriptionId, units] of options.spentBefore ?? []) {
     const cell = memory.attach(subscriptionId, false)

@@ -42,7 +42,7 @@ export type SharedLedgerDeps = {
   readonly spentBefore?: ReadonlyMap<string, number>
   /** The accounts of the process; a memory of its own where it is missing. */
   readonly memory?: AccountMemory | undefined
-  readonly configuration?: (() => number) | undefined
+  readonly limitsVersion?: (() => number) | undefined
   /** Called when the shared ledger becomes unreachable or reachable. */
   onState?(isUp: boolean): void
   readonly accountsMax?: number
@@ -86,7 +86,7 @@ export async function startSharedLedger(options: SharedLedgerOptions, deps: Shar
   const ledger = createLedger({
     memory,
     calendar,
-    configuration: deps.configuration,
+    limitsVersion: deps.limitsVersion,
     requestBookings: sendRequested,
     spentBefore: deps.spentBefore,
   })

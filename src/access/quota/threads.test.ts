@@ -28,7 +28,7 @@ describe('threads that share the accounts of a process', () => {
     /** Per subscription: units in the bucket, and spent in the month. */
     const model = new Map(IDS.map((id) => [id, { level: Number.NaN, used: 0 }]))
     let limits = own({ unitsPerSecond: 300, sendsPerSecond: null, unitsPerMonth: 40_000, wsConnections: 7 })
-    let configuration = 1
+    let limitsVersion = 1
     const seen = { units: 0, refusals: 0, changes: 0 }
 
     for (let round = 0; round < (isFull ? 400 : 40); round++) {
@@ -44,7 +44,7 @@ describe('threads that share the accounts of a process', () => {
       if (random(4) === 0) {
         // Odd threads learn the new limits a round later: they must not bring the old ones back.
         limits = own({ ...limits, unitsPerSecond: [300, 50, 0.5, 1000][random(4)] as number })
-        configuration += 1
+        limitsVersion += 1
         seen.changes += 1
       }
       const sizes = compileTerms(limits)
@@ -57,7 +57,7 @@ describe('threads that share the accounts of a process', () => {
         const account = createLedger({
           memory: accounts,
           calendar: new Calendar(clock),
-          configuration: () => configuration,
+          limitsVersion: () => limitsVersion,
         }).open(id, sizes, clock.monotonicMs())
         const call = sizes.callOf('getSlot')
         if (account.charge(sizes, call, clock.monotonicMs()).ok) account.refund(sizes, call, clock.monotonicMs())
@@ -73,7 +73,7 @@ describe('threads that share the accounts of a process', () => {
             steps: 200,
             subscriptions: IDS,
             limits: at % 2 === 1 ? last : limits,
-            configuration: at % 2 === 1 && last !== limits ? configuration - 1 : configuration,
+            limitsVersion: at % 2 === 1 && last !== limits ? limitsVersion - 1 : limitsVersion,
             endless: false,
           }),
         ),
@@ -115,10 +115,10 @@ describe('threads that share the accounts of a process', () => {
     ]
     const [older, newer] = limits.map((changes) => compileTerms(own(changes)))
     assert.ok(older !== undefined && newer !== undefined)
-    const ahead = createLedger({ memory, calendar, configuration: () => 2 }).open('sub_a', newer, 0)
+    const ahead = createLedger({ memory, calendar, limitsVersion: () => 2 }).open('sub_a', newer, 0)
     const spend = (account: typeof ahead, terms: typeof newer) => account.charge(terms, terms.callOf('getSlot'), 0).ok
     for (let count = 0; count < 400; count++) assert.equal(spend(ahead, newer), true)
-    const behind = createLedger({ memory, calendar, configuration: () => 1 }).open('sub_a', older, 0)
+    const behind = createLedger({ memory, calendar, limitsVersion: () => 1 }).open('sub_a', older, 0)
     for (let count = 0; count < 400; count++) assert.equal(spend(behind, older), true)
     assert.equal(ahead.view(newer, 0).remaining, 200)
     assert.equal(ahead.view(newer, 0).month.used, 800)
@@ -129,7 +129,7 @@ describe('threads that share the accounts of a process', () => {
       ahead.view(newer, nowMs).buckets.find(({ limit }) => limit === 'sendsPerSecond')?.remaining
     assert.deepEqual([sends(0), sends(1000)], [28, 78], 'the level stays, the rate is the new one')
     // With the new limits it takes them over.
-    const caughtUp = createLedger({ memory, calendar, configuration: () => 3 }).open('sub_a', older, 0)
+    const caughtUp = createLedger({ memory, calendar, limitsVersion: () => 3 }).open('sub_a', older, 0)
     assert.equal(caughtUp.view(older, 0).remaining, 100)
   })
 
@@ -153,7 +153,7 @@ describe('threads that share the accounts of a process', () => {
       const accounts = new AccountMemory(memory, 0)
       const clock = createManualClock(START)
       const limits = own({ unitsPerSecond: null, sendsPerSecond: null, wsConnections: 50 })
-      const round = { seed: seed + kill, atMs: 0, steps: 1000, subscriptions: ['sub_a'], limits, configuration: 1 }
+      const round = { seed: seed + kill, atMs: 0, steps: 1000, subscriptions: ['sub_a'], limits, limitsVersion: 1 }
       threads.post(0, { ...round, endless: true })
       threads.post(1, { ...round, seed: seed + kill + 7, endless: true })
       await until('both to have charged', () => threads.admitted(0) > 10_000 && threads.admitted(1) > 10_000, 60_000)

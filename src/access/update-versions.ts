@@ -4,10 +4,10 @@ import { createReportedPlans } from './reported-plans.ts'
 import type { Snapshot } from './snapshot/snapshot.ts'
 import type { AccessUpdate } from './thread-access.ts'
 
-/** What the main thread has configured: the plans, and numbers by which a thread knows which of two updates is newer. */
-export type Configuration = {
-  /** Numbers the changes of the store and of the plans. */
-  number(): number
+/** The plans as the main thread has them, and versions by which a thread knows which of two updates is newer. */
+export type UpdateVersions = {
+  /** Grows with each change of the store or of the plans. */
+  version(): number
   plans(): PlanTable
   setPlans(plans: Plans): void
   /** The snapshot of the store was replaced. */
@@ -16,23 +16,26 @@ export type Configuration = {
   updateWith(snapshot: Snapshot): AccessUpdate
 }
 
-export function createConfiguration(given: Plans, lifecycle: Pick<Lifecycle, 'degraded' | 'recovered'>): Configuration {
+export function createUpdateVersions(
+  given: Plans,
+  lifecycle: Pick<Lifecycle, 'degraded' | 'recovered'>,
+): UpdateVersions {
   const reported = createReportedPlans(given, lifecycle)
   let plans = given
-  let plansNumber = 0
-  let number = 0
+  let plansVersion = 0
+  let version = 0
   return {
-    number: () => number,
+    version: () => version,
     plans: reported.current,
     setPlans(next) {
       reported.replace(next)
       plans = next
-      plansNumber += 1
-      number += 1
+      plansVersion += 1
+      version += 1
     },
     snapshotReplaced() {
-      number += 1
+      version += 1
     },
-    updateWith: (snapshot) => ({ configuration: number, snapshot: snapshot.shared(), plans, plansNumber }),
+    updateWith: (snapshot) => ({ version, snapshot: snapshot.shared(), plans, plansVersion }),
   }
 }
