@@ -163,7 +163,7 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
       // Locks first: other threads may wait for them.
       memory.unlockAll(thread)
       usage.threadEnded(thread)
-      memory.permits.reclaim(thread)
+      memory.permitTable.reclaim(thread)
     },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }

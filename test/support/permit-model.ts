@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { PERMIT_KINDS } from '../../src/access/quota/permit-counts.ts'
 import { PERMIT_SCRIPT } from '../../src/access/quota/permit-script.ts'
+import { PERMIT_KINDS } from '../../src/access/quota/permit-table.ts'
 import { LIVE_SCRIPT } from '../../src/access/quota/redis-script.ts'
 import type { RedisReply, RedisScript } from '../../src/platform/db/redis.ts'
 

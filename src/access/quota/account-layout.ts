@@ -1,5 +1,5 @@
-import { PERMIT_KINDS } from './permit-counts.ts'
 import { SHARING_INTS } from './permit-sharing.ts'
+import { PERMIT_KINDS } from './permit-table.ts'
 
 /**
  * The accounts of a process in memory that its threads share: spent quota and permits, so that all threads charge one budget.

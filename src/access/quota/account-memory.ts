@@ -3,15 +3,15 @@ import { lockCell, unlockCell } from '../../core/spin-lock.ts'
 import { AccountCells, nameFor } from './account-cells.ts'
 import { AccountIndex } from './account-index.ts'
 import { ACCOUNT, FIELD, FLAG, HEADER, HEADER_INTS, KIND, layoutOf, MARKS, type Mark, SHARE } from './account-layout.ts'
-import { PERMIT_KINDS, PermitCounts } from './permit-counts.ts'
 import { PermitSharing, SHARING_INTS } from './permit-sharing.ts'
+import { PERMIT_KINDS, PermitTable } from './permit-table.ts'
 
 /** Only accounts with permits keep their cells, and there are more cells than connections. */
 const FULL = 'the table of accounts has no room'
 
 /** The memory as one thread sees it. Cells are given by their number, which is above zero. */
 export class AccountMemory extends AccountCells {
-  readonly permits: PermitCounts
+  readonly permitTable: PermitTable
   readonly sharing: PermitSharing
   readonly #header: Int32Array
   readonly #headerFloats: Float64Array
@@ -40,7 +40,7 @@ export class AccountMemory extends AccountCells {
     const counts = new Int32Array(memory, permitsAt, cells * threads * PERMIT_KINDS)
     const totals = new Int32Array(memory, totalsAt, threads * PERMIT_KINDS)
     const changed = new Int32Array(memory, changedAt, markInts)
-    this.permits = new PermitCounts({ counts, totals, changed, threads }, thread)
+    this.permitTable = new PermitTable({ counts, totals, changed, threads }, thread)
     this.sharing = new PermitSharing({
       state: new Int32Array(memory, layout.sharingAt, SHARING_INTS),
       others: new Int32Array(memory, layout.othersAt, cells * PERMIT_KINDS),
@@ -167,11 +167,11 @@ export class AccountMemory extends AccountCells {
   }
 
   #addPermit(cell: number, kind: number, limit: number): boolean {
-    const own = this.permits.of(cell, kind)
+    const own = this.permitTable.of(cell, kind)
     const isGiven = own < this.sharing.most(cell, kind, limit)
-    if (isGiven) this.permits.add(cell, kind, 1)
+    if (isGiven) this.permitTable.add(cell, kind, 1)
     // Refused because of other processes: their permits may have been released.
-    else if (own < limit) this.permits.markChanged(cell)
+    else if (own < limit) this.permitTable.markChanged(cell)
     return isGiven
   }
 
@@ -179,7 +179,7 @@ export class AccountMemory extends AccountCells {
   takePermits(cell: number): number[] | undefined {
     this.#lockTable()
     const counts = this.#hasPermits(cell)
-      ? Array.from({ length: PERMIT_KINDS }, (_, kind) => this.permits.of(cell, kind))
+      ? Array.from({ length: PERMIT_KINDS }, (_, kind) => this.permitTable.of(cell, kind))
       : undefined
     if (counts !== undefined) this.sharing.sending(cell, counts)
     this.#unlockTable()
@@ -188,7 +188,7 @@ export class AccountMemory extends AccountCells {
 
   /** Whether the account has permits, or other processes count some of it. */
   #hasPermits(cell: number): boolean {
-    return this.permits.hasAny(cell) || this.sharing.isListed(cell)
+    return this.permitTable.hasAny(cell) || this.sharing.isListed(cell)
   }
 
   #open(cell: number): void {

@@ -294,7 +294,7 @@ describe('permits of several processes', () => {
     const permits = createPermits(thread, () => exchange.sendRequested())
     assert.ok(permits.acquire('sub_a', 'wsConnections', connections(2)).ok)
     await clock.advanceAsync(5)
-    main.permits.reclaim(1)
+    main.permitTable.reclaim(1)
     isBusy = true
     exchange.send()
     await clock.advanceAsync(5)
@@ -302,7 +302,7 @@ describe('permits of several processes', () => {
     exchange.send()
     await clock.advanceAsync(5)
     assert.deepEqual(published, ['sub_a 1 0 0', 'sub_a '], 'a failed publication is repeated')
-    assert.equal(main.permits.hasAny(main.find('sub_a')), false)
+    assert.equal(main.permitTable.hasAny(main.find('sub_a')), false)
   })
 
   /** How a server may lose what a process has published. */

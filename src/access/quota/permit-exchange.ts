@@ -55,7 +55,7 @@ export type PermitExchange = {
 export function createPermitExchange(options: PermitExchangeOptions, deps: PermitExchangeDeps): PermitExchange {
   const { keyPrefix, processId, silenceMsMax } = options
   const { redis, memory, clock } = deps
-  const { permits, sharing } = memory
+  const { permitTable, sharing } = memory
   const keyStart = `${keyPrefix}:permits:`
   const keys = [`${keyPrefix}:quota-processes`, `${keyStart}${processId}`]
   let processes = options.processesAssumed
@@ -70,7 +70,7 @@ export function createPermitExchange(options: PermitExchangeOptions, deps: Permi
     do {
       isRequested = false
       for (let isMore = true; isMore && isUp; ) {
-        const cells = permits.takeChanged(memory.cellsEnd, EXAMINED_MAX)
+        const cells = permitTable.takeChanged(memory.cellsEnd, EXAMINED_MAX)
         if (cells.length === 0) break
         await publish(cells)
         isMore = cells.length >= EXAMINED_MAX
@@ -91,7 +91,7 @@ export function createPermitExchange(options: PermitExchangeOptions, deps: Permi
       const outcome = await redis.run(PERMIT_SCRIPT, keys, permitArgs({ processId, silenceMsMax, keyStart }, batch))
       const others = outcome.ok ? parsePermits(outcome.reply, batch.length) : undefined
       if (others === undefined) {
-        for (const { cell } of changed.slice(from)) permits.markChanged(cell)
+        for (const { cell } of changed.slice(from)) permitTable.markChanged(cell)
         deps.onFailed(outcome)
         return
       }
@@ -106,7 +106,7 @@ export function createPermitExchange(options: PermitExchangeOptions, deps: Permi
     for (let seen = 0; seen < Math.min(end, REFRESH_EXAMINED_MAX) && marked < REFRESHED_MAX; seen++) {
       refreshAt = refreshAt + 1 < end ? refreshAt + 1 : 1
       if (!sharing.isListed(refreshAt)) continue
-      permits.markChanged(refreshAt)
+      permitTable.markChanged(refreshAt)
       marked += 1
     }
   }
@@ -125,7 +125,7 @@ export function createPermitExchange(options: PermitExchangeOptions, deps: Permi
     joined(heartbeat) {
       if (!isUp || heartbeat.isNew) {
         sharing.forget(memory.cellsEnd)
-        permits.markAllChanged(memory.cellsEnd)
+        permitTable.markAllChanged(memory.cellsEnd)
       } else markListed()
       isUp = true
       const isSettled = heartbeat.ageMs >= silenceMsMax

@@ -1,5 +1,5 @@
 import { createRedisScript, type RedisReply, type RedisScript } from '../../platform/db/redis.ts'
-import { PERMIT_KINDS } from './permit-counts.ts'
+import { PERMIT_KINDS } from './permit-table.ts'
 
 /**
  * The permits of one process are a hash: for each subscription how many it has of each kind. The hash ends when the process sends no heartbeat for too

@@ -1,4 +1,4 @@
-import { PERMIT_KINDS } from './permit-counts.ts'
+import { PERMIT_KINDS } from './permit-table.ts'
 
 export const SHARING_INTS = 3
 const STATE = { mode: 0, processes: 1, requested: 2 } as const

@@ -1,11 +1,10 @@
 import type { Limits } from '../../contract/limits.ts'
+import { recordOf } from '../../core/record-of.ts'
 import { createAccountMemory } from './account-layout.ts'
 import { AccountMemory } from './account-memory.ts'
 import { ACCOUNTS_MAX } from './ledger.ts'
+import { PERMIT_NAMES, type PermitName } from './permit-table.ts'
 
-/** What needs a permit while it is open; each has a limit of the same name. */
-export const PERMIT_NAMES = ['wsConnections', 'wsSubscriptions', 'grpcStreams'] as const satisfies (keyof Limits)[]
-export type PermitName = (typeof PERMIT_NAMES)[number]
 export type PermitCounts = Readonly<Record<PermitName, number>>
 
 /** Open connections among the permits: a subscription is part of one. */
@@ -43,7 +42,7 @@ export function createPermits(
   memory: AccountMemory = new AccountMemory(createAccountMemory({ accountsMax: ACCOUNTS_MAX, threads: 1 }), 0),
   wake: () => void = () => {},
 ): Permits {
-  const { permits: counts, sharing } = memory
+  const { permitTable, sharing } = memory
   const requestExchange = () => {
     sharing.request()
     wake()
@@ -63,7 +62,7 @@ export function createPermits(
     release(): void {
       if (!this.#isTaken) return
       this.#isTaken = false
-      counts.add(this.#cell, this.#kind, -1)
+      permitTable.add(this.#cell, this.#kind, -1)
     }
 
     [Symbol.dispose](): void {
@@ -71,11 +70,8 @@ export function createPermits(
     }
   }
 
-  const countsOf = (countOf: (kind: number) => number): PermitCounts => ({
-    wsConnections: countOf(0),
-    wsSubscriptions: countOf(1),
-    grpcStreams: countOf(2),
-  })
+  const countsOf = (countOf: (kind: number) => number): PermitCounts =>
+    recordOf(PERMIT_NAMES, (_name, kind) => countOf(kind))
 
   return {
     acquire(subscriptionId, name, limits) {
@@ -88,13 +84,13 @@ export function createPermits(
         if (sharing.isReachable) requestExchange()
         return { ok: false, reason: 'over-limit', limitName: name, limitSize: limitSize ?? 0 }
       }
-      if (sharing.isDue(cell, kind, counts.of(cell, kind), limit)) requestExchange()
+      if (sharing.isDue(cell, kind, permitTable.of(cell, kind), limit)) requestExchange()
       return new AcquiredPermit(cell, kind)
     },
     taken(subscriptionId) {
       const cell = memory.find(subscriptionId)
-      return countsOf((kind) => (cell === 0 ? 0 : counts.of(cell, kind) + sharing.others(cell, kind)))
+      return countsOf((kind) => (cell === 0 ? 0 : permitTable.of(cell, kind) + sharing.others(cell, kind)))
     },
-    total: () => countsOf((kind) => counts.total(kind)),
+    total: () => countsOf((kind) => permitTable.total(kind)),
   }
 }

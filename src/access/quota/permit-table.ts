@@ -1,5 +1,9 @@
-/** The number of permit kinds. */
-export const PERMIT_KINDS = 3
+import type { Limits } from '../../contract/limits.ts'
+
+/** What needs a permit while it is open; each has a limit of the same name. The kind of a permit is its index here. */
+export const PERMIT_NAMES = ['wsConnections', 'wsSubscriptions', 'grpcStreams'] as const satisfies (keyof Limits)[]
+export type PermitName = (typeof PERMIT_NAMES)[number]
+export const PERMIT_KINDS = PERMIT_NAMES.length
 
 /** Where the counts are: for each cell, thread and kind, and the sums for each thread and kind. `changed` has a bit for each cell. */
 export type PermitArrays = {
@@ -10,7 +14,7 @@ export type PermitArrays = {
 }
 
 /** Permits in shared memory. Each thread counts its own, so that those of a thread that died can be released. */
-export class PermitCounts {
+export class PermitTable {
   readonly #counts: Int32Array
   readonly #totals: Int32Array
   readonly #changed: Int32Array
