@@ -6,8 +6,8 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { addNote } from '../src/access/provisioning/notes.ts'
-import { createAccountMemory } from '../src/access/quota/account-layout.ts'
 import { Calendar } from '../src/access/quota/calendar.ts'
+import { createQuotaMemory } from '../src/access/quota/memory-layout.ts'
 import { openStore, type StoreLocation } from '../src/access/store/open.ts'
 import type { AccessStore } from '../src/access/store/store.ts'
 import { createUsageMemory } from '../src/access/usage/event-memory.ts'
@@ -174,7 +174,7 @@ function perform(
 /** Turns without and with the load, so that both have the same state of the machine. */
 async function measureAdmit(load: (isOver: () => boolean) => Promise<void>) {
   const task: AdmitTask = {
-    accounts: createAccountMemory({ accountsMax: 16, threads: 3 }),
+    accounts: createQuotaMemory({ accountsMax: 16, threads: 3 }),
     calendar: new Calendar(threadClock).shared,
     events: createUsageMemory(),
     thread: 1,

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
-import { createAccountMemory } from '../src/access/quota/account-layout.ts'
 import { Calendar } from '../src/access/quota/calendar.ts'
+import { createQuotaMemory } from '../src/access/quota/memory-layout.ts'
 import { createUsageMemory } from '../src/access/usage/event-memory.ts'
 import { threadClock } from '../test/support/thread-clock.ts'
 import { ADMIT_ROUND, type AdmitTask, createAdmitCalls } from './support/admit-calls.ts'
@@ -21,7 +21,7 @@ const OPERATIONS = ['compareExchange', 'store', 'load', 'add', 'or', 'exchange',
 if (isMainThread) {
   const calendar = new Calendar(threadClock)
   const run = async (subscriptions: readonly number[]) => {
-    const accounts = createAccountMemory({ accountsMax: 16, threads: 3 })
+    const accounts = createQuotaMemory({ accountsMax: 16, threads: 3 })
     const memory = subscriptions.map(createUsageMemory)
     const workers = subscriptions.map((subscription, at) => {
       const events = memory[at] as SharedArrayBuffer

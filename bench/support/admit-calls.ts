@@ -1,9 +1,9 @@
 import { createAdmission } from '../../src/access/admission.ts'
 import { callMetrics } from '../../src/access/metrics.ts'
 import { BUILT_IN_PLANS, createPlanTable } from '../../src/access/plan.ts'
-import { AccountMemory } from '../../src/access/quota/account-memory.ts'
 import { Calendar } from '../../src/access/quota/calendar.ts'
 import { createLedger } from '../../src/access/quota/ledger.ts'
+import { QuotaMemory } from '../../src/access/quota/memory.ts'
 import { HEADER, usageArrays } from '../../src/access/usage/event-memory.ts'
 import { UsageEventWriter } from '../../src/access/usage/event-writer.ts'
 import { createMetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
@@ -36,7 +36,7 @@ export function createAdmitCalls({ accounts, calendar: shared, events, thread, s
   const admission = createAdmission({
     snapshot: fixture.snapshot,
     plans: () => plans,
-    ledger: createLedger({ memory: new AccountMemory(accounts, thread), calendar }),
+    ledger: createLedger({ memory: new QuotaMemory(accounts, thread), calendar }),
     usage: new UsageEventWriter(events, { calendar, clock: threadClock }),
     clock: { ...threadClock, monotonicMs: () => nowMs },
     metrics: callMetrics(createMetricsRegistry()),

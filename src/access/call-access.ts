@@ -7,8 +7,8 @@ import type { Caller, Refused } from './callers.ts'
 import { createCustomerLog } from './customer-log.ts'
 import type { CallMetrics } from './metrics.ts'
 import type { PlanTable } from './plan.ts'
-import type { AccountMemory } from './quota/account-memory.ts'
 import type { QuotaLedger } from './quota/charge.ts'
+import type { QuotaMemory } from './quota/memory.ts'
 import { createPermits, type Permits } from './quota/permits.ts'
 import type { AccessSnapshot } from './snapshot/snapshot.ts'
 import type { UsageCounter } from './usage/counter.ts'
@@ -30,7 +30,7 @@ export type CallAccessDeps = {
   readonly log: Logger
   readonly clock: Clock
   readonly metrics: CallMetrics
-  readonly memory: AccountMemory
+  readonly memory: QuotaMemory
   readonly ledger: QuotaLedger
   readonly usage: UsageCounter
   readonly ticketKey: Uint8Array

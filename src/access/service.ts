@@ -9,10 +9,10 @@ import { type EndingReport, startEndingWatch } from './ending.ts'
 import { accessMetrics } from './metrics.ts'
 import type { AccessOptions } from './options.ts'
 import type { Plans } from './plan.ts'
-import { createAccountMemory } from './quota/account-layout.ts'
-import { AccountMemory } from './quota/account-memory.ts'
 import { Calendar, monthStartMs } from './quota/calendar.ts'
 import { ACCOUNTS_MAX, createLedger, type MonthUnits, monthUnits } from './quota/ledger.ts'
+import { QuotaMemory } from './quota/memory.ts'
+import { createQuotaMemory } from './quota/memory-layout.ts'
 import { openSharedLedger } from './quota/open-shared-ledger.ts'
 import { createPermits } from './quota/permits.ts'
 import type { SharedLedger } from './quota/shared-quota.ts'
@@ -93,8 +93,8 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
 
   const spentBefore = await store.unitsSince(monthStartMs(calendar.month))
   const accountsMax = Math.max(ACCOUNTS_MAX, ACCOUNTS_GROWTH * follower.current().counts().subscriptions)
-  const accounts = createAccountMemory({ accountsMax, threads })
-  const memory = new AccountMemory(accounts, 0)
+  const quota = createQuotaMemory({ accountsMax, threads })
+  const memory = new QuotaMemory(quota, 0)
   const ending = opening.use(startEndingWatch({ clock, snapshot: follower.current }))
   /** Undefined where the quota is not shared with other processes, and until it is. */
   let shared: SharedLedger | undefined
@@ -156,7 +156,7 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
       const events = usageMemory[thread - 1]
       assert(events !== undefined, 'access was started for fewer threads')
       const isQuotaShared = shared !== undefined
-      return { ...update(), thread, accounts, calendar: calendar.shared, usage: events, ticketKey, isQuotaShared }
+      return { ...update(), thread, quota, calendar: calendar.shared, usage: events, ticketKey, isQuotaShared }
     },
     sendRequestedBookings: () => shared?.sendRequested(),
     threadEnded(thread) {

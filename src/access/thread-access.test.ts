@@ -16,10 +16,10 @@ import type { Call } from './admission.ts'
 import { BUILT_IN_PLANS } from './plan.ts'
 import { suspendSubscription } from './provisioning/subscriptions.ts'
 import { rotateToken } from './provisioning/tokens.ts'
-import { FIELD, HEADER } from './quota/account-layout.ts'
-import { AccountMemory } from './quota/account-memory.ts'
 import { Calendar } from './quota/calendar.ts'
 import { createLedger } from './quota/ledger.ts'
+import { QuotaMemory } from './quota/memory.ts'
+import { FIELD, HEADER } from './quota/memory-layout.ts'
 import { openThreadAccess } from './thread-access.ts'
 
 const RPC: Call = { interface: 'rpc', method: 'getSlot' }
@@ -126,8 +126,8 @@ describe('a thread with access of its own', () => {
     await using threads = await startAccessThreads(running.access, { threads: 1, subscriptions: 1, clock: time.memory })
     assert.equal((await threads.admit(1, secret, RPC, 5)).used, 5)
     time.set(Date.parse('2026-11-15T12:01:00Z'))
-    const { accounts } = running.access.startDataOf(1)
-    const memory = new AccountMemory(accounts, 0)
+    const { quota } = running.access.startDataOf(1)
+    const memory = new QuotaMemory(quota, 0)
     assert.equal(memory.openAccounts, 1)
     createLedger({ memory, calendar: new Calendar(time.clock) }).sweep(time.clock.monotonicMs())
     assert.equal(memory.openAccounts, 0)
@@ -140,12 +140,12 @@ describe('a thread with access of its own', () => {
     await using running = await folder.start({}, 3)
     await using threads = await startAccessThreads(running.access, { threads: 1, subscriptions: 1 })
     await threads.admit(1, secret, RPC)
-    const { accounts } = running.access.startDataOf(2)
-    const dead = new AccountMemory(accounts, 2)
+    const { quota } = running.access.startDataOf(2)
+    const dead = new QuotaMemory(quota, 2)
     const cells = Array.from({ length: dead.cellsEnd - 1 }, (_, at) => at + 1).filter((cell) => dead.isAccount(cell))
     assert.ok(cells.length > 0)
     for (const cell of cells) dead.lock(cell)
-    const table = new Int32Array(accounts, 0, 1)
+    const table = new Int32Array(quota, 0, 1)
     lockCell(table, HEADER.lock, 3)
     running.access.threadEnded(2)
     assert.equal(table[HEADER.lock], 0)

@@ -5,9 +5,9 @@ import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import { type Access, createCallAccess } from './call-access.ts'
 import { callMetrics } from './metrics.ts'
 import type { Plans } from './plan.ts'
-import { AccountMemory } from './quota/account-memory.ts'
 import { Calendar } from './quota/calendar.ts'
 import { createLedger } from './quota/ledger.ts'
+import { QuotaMemory } from './quota/memory.ts'
 import { createReportedPlans } from './reported-plans.ts'
 import { type SharedSnapshot, Snapshot } from './snapshot/snapshot.ts'
 import { UsageEventWriter } from './usage/event-writer.ts'
@@ -28,7 +28,7 @@ export type AccessUpdate = {
 /** What a thread needs to start, as it is posted to it. */
 export type ThreadAccessStart = AccessUpdate & {
   readonly thread: number
-  readonly accounts: SharedArrayBuffer
+  readonly quota: SharedArrayBuffer
   readonly calendar: SharedArrayBuffer
   readonly usage: SharedArrayBuffer
   readonly ticketKey: Uint8Array
@@ -63,7 +63,7 @@ export function openThreadAccess(start: ThreadAccessStart, deps: ThreadAccessDep
   const plans = createReportedPlans(start.plans, deps.lifecycle)
   const calendar = new Calendar(start.calendar)
   calendar.update(clock.monotonicMs())
-  const memory = new AccountMemory(start.accounts, start.thread)
+  const memory = new QuotaMemory(start.quota, start.thread)
   const requestMain = start.isQuotaShared ? createRequest(clock, deps.wakeMain) : undefined
   const ledger = createLedger({
     memory,

@@ -1,9 +1,9 @@
 import { createInterface } from 'node:readline'
 import { setImmediate as turn } from 'node:timers/promises'
 import { accessMetrics } from '../../src/access/metrics.ts'
-import { createAccountMemory } from '../../src/access/quota/account-layout.ts'
-import { AccountMemory } from '../../src/access/quota/account-memory.ts'
 import { Calendar } from '../../src/access/quota/calendar.ts'
+import { QuotaMemory } from '../../src/access/quota/memory.ts'
+import { createQuotaMemory } from '../../src/access/quota/memory-layout.ts'
 import { createPermits, type Permit } from '../../src/access/quota/permits.ts'
 import { startSharedLedger } from '../../src/access/quota/shared-quota.ts'
 import { openRedis } from '../../src/platform/db/redis.ts'
@@ -34,7 +34,7 @@ export type PermitReport = {
 }
 
 const [, , url = '', processId = '', silenceMsMax = ''] = process.argv
-const memory = new AccountMemory(createAccountMemory({ accountsMax: 16, threads: 1 }), 0)
+const memory = new QuotaMemory(createQuotaMemory({ accountsMax: 16, threads: 1 }), 0)
 await using redis = openRedis({ url }, { clock: systemClock, log: silentLogger, random: secureRandom })
 await using ledger = await startSharedLedger(
   { keyPrefix: 'test', processId, processesAssumed: 1, silenceMsMax: Number(silenceMsMax) },

@@ -1,8 +1,8 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { BUILT_IN_PLANS } from '../../src/access/plan.ts'
-import { AccountMemory } from '../../src/access/quota/account-memory.ts'
 import { Calendar } from '../../src/access/quota/calendar.ts'
 import { createLedger } from '../../src/access/quota/ledger.ts'
+import { QuotaMemory } from '../../src/access/quota/memory.ts'
 import { createPermits, type Permit } from '../../src/access/quota/permits.ts'
 import { createTermsTable } from '../../src/access/terms.ts'
 import type { Limits } from '../../src/contract/limits.ts'
@@ -38,7 +38,7 @@ const METHODS = ['getSlot', 'getAccountInfo', 'getTransaction', 'getProgramAccou
 if (parentPort !== null) {
   const port = parentPort
   const { memory, thread, startMs, admitted } = workerData as QuotaThreadData
-  const accounts = new AccountMemory(memory, thread)
+  const accounts = new QuotaMemory(memory, thread)
   const clock = createManualClock(startMs)
   const table = createTermsTable()
   const known = { limitsVersion: 0 }

@@ -1,8 +1,8 @@
 import { accessMetrics } from '../../src/access/metrics.ts'
 import { BUILT_IN_PLANS } from '../../src/access/plan.ts'
-import { createAccountMemory } from '../../src/access/quota/account-layout.ts'
-import { AccountMemory } from '../../src/access/quota/account-memory.ts'
 import { Calendar } from '../../src/access/quota/calendar.ts'
+import { QuotaMemory } from '../../src/access/quota/memory.ts'
+import { createQuotaMemory } from '../../src/access/quota/memory-layout.ts'
 import { createPermits, type Permit } from '../../src/access/quota/permits.ts'
 import { type SharedLedger, startSharedLedger } from '../../src/access/quota/shared-quota.ts'
 import { createManualClock } from '../../src/core/clock.ts'
@@ -48,7 +48,7 @@ export function createSharedPermits(options: { latencyMs?: () => number; account
   let started = 0
   async function start() {
     const state = { isCut: false }
-    const memory = new AccountMemory(createAccountMemory({ accountsMax, threads: 1 }), 0)
+    const memory = new QuotaMemory(createQuotaMemory({ accountsMax, threads: 1 }), 0)
     let ledger: SharedLedger | undefined
     void startSharedLedger(
       { keyPrefix: 'test', processId: `p${started++}`, processesAssumed: 1 },

@@ -1,8 +1,8 @@
-import { ACCOUNT, BUCKET, FIELD, FLAG } from './account-layout.ts'
-import type { AccountMemory } from './account-memory.ts'
-import { capacityOf, refillAll, rollMonth, setCeiling, unbooked } from './account-rules.ts'
 import type { Calendar } from './calendar.ts'
+import type { QuotaMemory } from './memory.ts'
+import { ACCOUNT, BUCKET, FIELD, FLAG } from './memory-layout.ts'
 import type { Booked, Booking } from './redis-script.ts'
+import { capacityOf, refillAll, rollMonth, setCeiling, unbooked } from './rules.ts'
 
 /** A booking in flight: what it books, and for each bucket its cell and the units that are waived when it succeeds. */
 export type SentBooking = {
@@ -12,7 +12,7 @@ export type SentBooking = {
   readonly buckets: readonly { readonly cell: number; readonly waived: number }[]
 }
 
-type BookingContext = { readonly memory: AccountMemory; readonly calendar: Calendar }
+type BookingContext = { readonly memory: QuotaMemory; readonly calendar: Calendar }
 
 /**
  * The booking to send now for an account; undefined where it is closed. After a time on its local share, what the local bucket has refilled since is
@@ -26,7 +26,7 @@ export function takeBooking({ memory, calendar }: BookingContext, account: numbe
   return sent
 }
 
-function readBooking(memory: AccountMemory, calendar: Calendar, account: number, nowMs: number): SentBooking {
+function readBooking(memory: QuotaMemory, calendar: Calendar, account: number, nowMs: number): SentBooking {
   rollMonth(memory, account, calendar)
   refillAll(memory, account, nowMs)
   const flags = memory.int(account, FIELD.flags)

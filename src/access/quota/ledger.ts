@@ -1,10 +1,10 @@
 import type { Terms } from '../terms.ts'
-import { Account, type AccountContext } from './account.ts'
-import { ACCOUNT, createAccountMemory } from './account-layout.ts'
-import { AccountMemory } from './account-memory.ts'
-import { hasUnbooked, isIdle } from './account-rules.ts'
 import type { Calendar } from './calendar.ts'
 import type { QuotaLedger } from './charge.ts'
+import { QuotaMemory } from './memory.ts'
+import { ACCOUNT, createQuotaMemory } from './memory-layout.ts'
+import { hasUnbooked, isIdle } from './rules.ts'
+import { type QuotaContext, SubscriptionQuota } from './subscription-quota.ts'
 
 /** Open accounts; beyond it one is closed as if it were idle. */
 export const ACCOUNTS_MAX = 65_536
@@ -14,9 +14,9 @@ const HELD_MAX = 250_000
 export type LedgerOptions = {
   readonly calendar: Calendar
   /** The accounts of the process; a memory of its own where it is missing. */
-  readonly memory?: AccountMemory | undefined
+  readonly memory?: QuotaMemory | undefined
   readonly limitsVersion?: (() => number) | undefined
-  /** With a shared ledger: see `AccountContext`. */
+  /** With a shared ledger: see `QuotaContext`. */
   readonly requestBookings?: (() => void) | undefined
   /** Units spent this month before the process started, from the store. Given to one thread only. */
   readonly spentBefore?: ReadonlyMap<string, number> | undefined
@@ -30,9 +30,9 @@ export type Ledger = QuotaLedger & { accounts(): number }
 /** The ledger of a process, as one of its threads uses it. Exact: units charged equal units admitted, by all threads together. */
 export function createLedger(options: LedgerOptions): Ledger {
   const { calendar, accountsMax = ACCOUNTS_MAX, limitsVersion = () => 0, requestBookings } = options
-  const memory = options.memory ?? new AccountMemory(createAccountMemory({ accountsMax, threads: 1 }), 0)
-  const context: AccountContext = { memory, calendar, limitsVersion, requestBookings }
-  const held = new Map<string, Account>()
+  const memory = options.memory ?? new QuotaMemory(createQuotaMemory({ accountsMax, threads: 1 }), 0)
+  const context: QuotaContext = { memory, calendar, limitsVersion, requestBookings }
+  const held = new Map<string, SubscriptionQuota>()
   for (const [subscriptionId, units] of options.spentBefore ?? []) {
     const cell = memory.attach(subscriptionId, false)
     memory.setFloat(cell, ACCOUNT.month, calendar.month)
@@ -45,7 +45,7 @@ export function createLedger(options: LedgerOptions): Ledger {
       if (known !== undefined) return known
       calendar.update(monotonicMs)
       if (held.size >= HELD_MAX) held.clear()
-      const account = new Account(context, subscriptionId, terms, monotonicMs)
+      const account = new SubscriptionQuota(context, subscriptionId, terms, monotonicMs)
       held.set(subscriptionId, account)
       return account
     },
@@ -66,7 +66,7 @@ export function createLedger(options: LedgerOptions): Ledger {
 }
 
 /** Units of this month by subscription, of those that have used some. */
-export function* monthUnits(memory: AccountMemory, { month }: Calendar): Generator<MonthUnits> {
+export function* monthUnits(memory: QuotaMemory, { month }: Calendar): Generator<MonthUnits> {
   for (let cell = 1; cell < memory.cellsEnd; cell++) {
     if (!memory.isAccount(cell) || memory.float(cell, ACCOUNT.month) !== month) continue
     const units = memory.float(cell, ACCOUNT.used)

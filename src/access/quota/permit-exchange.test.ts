@@ -5,8 +5,8 @@ import { sharedPermitsWorld } from '../../../test/sim/shared-permits-world.ts'
 import { isFull, seedOf } from '../../../test/support/property.ts'
 import { connections, createSharedPermits, type PermitMember } from '../../../test/support/shared-permits.ts'
 import { createManualClock } from '../../core/clock.ts'
-import { createAccountMemory } from './account-layout.ts'
-import { AccountMemory } from './account-memory.ts'
+import { QuotaMemory } from './memory.ts'
+import { createQuotaMemory } from './memory-layout.ts'
 import { createPermitExchange } from './permit-exchange.ts'
 import { permitChunk, permitShare } from './permit-sharing.ts'
 import { createPermits } from './permits.ts'
@@ -270,8 +270,8 @@ describe('permits of several processes', () => {
   })
 
   test('those of a thread that died are released in the other processes too', async () => {
-    const buffer = createAccountMemory({ accountsMax: 4, threads: 2 })
-    const [main, thread] = [new AccountMemory(buffer, 0), new AccountMemory(buffer, 1)]
+    const buffer = createQuotaMemory({ accountsMax: 4, threads: 2 })
+    const [main, thread] = [new QuotaMemory(buffer, 0), new QuotaMemory(buffer, 1)]
     const clock = createManualClock()
     const published: string[] = []
     let isBusy = false

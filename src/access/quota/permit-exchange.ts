@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
 import type { RedisLink, RedisOutcome } from '../../platform/db/redis.ts'
-import type { AccountMemory } from './account-memory.ts'
+import type { QuotaMemory } from './memory.ts'
 import { PERMIT_SCRIPT, type PublishedPermits, parsePermits, permitArgs } from './permit-script.ts'
 import type { Heartbeat } from './redis-script.ts'
 
@@ -23,7 +23,7 @@ export type PermitExchangeOptions = {
 
 export type PermitExchangeDeps = {
   readonly redis: Pick<RedisLink, 'run'>
-  readonly memory: AccountMemory
+  readonly memory: QuotaMemory
   readonly clock: Clock
   onFailed(outcome: RedisOutcome): void
 }

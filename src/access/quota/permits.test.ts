@@ -4,10 +4,10 @@ import type { Limits } from '../../contract/limits.ts'
 import { createManualClock } from '../../core/clock.ts'
 import { BUILT_IN_PLANS } from '../plan.ts'
 import { compileTerms } from '../terms.ts'
-import { createAccountMemory } from './account-layout.ts'
-import { AccountMemory } from './account-memory.ts'
 import { Calendar } from './calendar.ts'
 import { createLedger } from './ledger.ts'
+import { QuotaMemory } from './memory.ts'
+import { createQuotaMemory } from './memory-layout.ts'
 import { createPermits } from './permits.ts'
 
 const limits: Limits = { ...BUILT_IN_PLANS.starter, wsConnections: 2, grpcStreams: 0, wsSubscriptions: null }
@@ -31,7 +31,7 @@ describe('permits', () => {
   })
 
   test('a sweep of the accounts keeps those with permits', () => {
-    const memory = new AccountMemory(createAccountMemory({ accountsMax: 4, threads: 1 }), 0)
+    const memory = new QuotaMemory(createQuotaMemory({ accountsMax: 4, threads: 1 }), 0)
     const permits = createPermits(memory)
     const ledger = createLedger({ memory, calendar: new Calendar(createManualClock()) })
     const permit = permits.acquire('sub_a', 'wsConnections', limits)
@@ -64,7 +64,7 @@ describe('permits', () => {
   })
 
   test('a full table refuses the permits of further subscriptions, until one has none left', () => {
-    const memory = new AccountMemory(createAccountMemory({ accountsMax: 4, threads: 1 }), 0)
+    const memory = new QuotaMemory(createQuotaMemory({ accountsMax: 4, threads: 1 }), 0)
     const permits = createPermits(memory)
     const ledger = createLedger({ memory, calendar: new Calendar(createManualClock()) })
     const terms = compileTerms({ ...limits, unitsPerSecond: 10 })

@@ -1,8 +1,8 @@
 import type { Limits } from '../../contract/limits.ts'
 import { recordOf } from '../../core/record-of.ts'
-import { createAccountMemory } from './account-layout.ts'
-import { AccountMemory } from './account-memory.ts'
 import { ACCOUNTS_MAX } from './ledger.ts'
+import { QuotaMemory } from './memory.ts'
+import { createQuotaMemory } from './memory-layout.ts'
 import { PERMIT_NAMES, type PermitName } from './permit-table.ts'
 
 export type PermitCounts = Readonly<Record<PermitName, number>>
@@ -39,7 +39,7 @@ export type Permits = {
  * nothing, but no further permit is given until enough are released. `wake` makes the thread with the shared store look for requests.
  */
 export function createPermits(
-  memory: AccountMemory = new AccountMemory(createAccountMemory({ accountsMax: ACCOUNTS_MAX, threads: 1 }), 0),
+  memory: QuotaMemory = new QuotaMemory(createQuotaMemory({ accountsMax: ACCOUNTS_MAX, threads: 1 }), 0),
   wake: () => void = () => {},
 ): Permits {
   const { permitTable, sharing } = memory

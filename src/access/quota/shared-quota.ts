@@ -2,11 +2,11 @@ import type { Clock } from '../../core/clock.ts'
 import type { RedisLink, RedisOutcome } from '../../platform/db/redis.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { AccessMetrics } from '../metrics.ts'
-import { createAccountMemory, MARK } from './account-layout.ts'
-import { AccountMemory } from './account-memory.ts'
 import { applyBooked, goLocal, takeBooking } from './booking.ts'
 import type { Calendar } from './calendar.ts'
 import { ACCOUNTS_MAX, createLedger, type Ledger } from './ledger.ts'
+import { QuotaMemory } from './memory.ts'
+import { createQuotaMemory, MARK } from './memory-layout.ts'
 import { createPermitExchange } from './permit-exchange.ts'
 import { BOOK_SCRIPT, bookingArgs, LIVE_SCRIPT, parseBooked, parseHeartbeat } from './redis-script.ts'
 
@@ -41,7 +41,7 @@ export type SharedLedgerDeps = {
   /** Units spent this month before the process started, from the store. */
   readonly spentBefore?: ReadonlyMap<string, number>
   /** The accounts of the process; a memory of its own where it is missing. */
-  readonly memory?: AccountMemory | undefined
+  readonly memory?: QuotaMemory | undefined
   readonly limitsVersion?: (() => number) | undefined
   /** Called when the shared ledger becomes unreachable or reachable. */
   onState?(isUp: boolean): void
@@ -74,7 +74,7 @@ export type SharedLedger = Ledger &
  */
 export async function startSharedLedger(options: SharedLedgerOptions, deps: SharedLedgerDeps): Promise<SharedLedger> {
   const { redis, calendar, clock, log, metrics, accountsMax = ACCOUNTS_MAX } = deps
-  const memory = deps.memory ?? new AccountMemory(createAccountMemory({ accountsMax, threads: 1 }), 0)
+  const memory = deps.memory ?? new QuotaMemory(createQuotaMemory({ accountsMax, threads: 1 }), 0)
   const context = { memory, calendar }
   const { keyPrefix, processId, silenceMsMax = SILENCE_MS_MAX } = options
   /** Cells of accounts that wait for their booking, and of those whose booking is in flight. */
@@ -97,36 +97,36 @@ export async function startSharedLedger(options: SharedLedgerOptions, deps: Shar
 
   function sendRequested(): void {
     permits.sendRequested()
-    for (const account of memory.takeMarked(MARK.requested)) if (!sending.has(account)) waiting.add(account)
+    for (const cell of memory.takeMarked(MARK.requested)) if (!sending.has(cell)) waiting.add(cell)
     sendWaiting()
   }
 
   function sendUnbooked(): void {
     permits.send()
-    for (const account of memory.takeMarked(MARK.unbooked)) waiting.add(account)
+    for (const cell of memory.takeMarked(MARK.unbooked)) waiting.add(cell)
     sendWaiting()
   }
 
   function sendWaiting(): void {
     if (isUp !== true) return
-    for (const account of waiting) {
+    for (const cell of waiting) {
       if (sending.size >= BOOKINGS_MAX) return
-      if (sending.has(account)) continue
-      waiting.delete(account)
+      if (sending.has(cell)) continue
+      waiting.delete(cell)
       sending.set(
-        account,
-        book(account).finally(() => {
-          sending.delete(account)
+        cell,
+        book(cell).finally(() => {
+          sending.delete(cell)
           sendWaiting()
         }),
       )
     }
   }
 
-  async function book(account: number): Promise<void> {
-    const sent = takeBooking(context, account, clock.monotonicMs())
+  async function book(cell: number): Promise<void> {
+    const sent = takeBooking(context, cell, clock.monotonicMs())
     if (sent === undefined) return
-    const subscriptionId = memory.nameOf(account)
+    const subscriptionId = memory.nameOf(cell)
     const keys = [
       `${keyPrefix}:quota:${subscriptionId}`,
       `${keyPrefix}:quota-booked:${subscriptionId}:${processId}:${sent.opening}`,
@@ -134,12 +134,12 @@ export async function startSharedLedger(options: SharedLedgerOptions, deps: Shar
     const outcome = await redis.run(BOOK_SCRIPT, keys, bookingArgs(sent.booking))
     const booked = outcome.ok ? parseBooked(outcome.reply, sent.booking.buckets.length) : undefined
     if (booked === undefined) {
-      memory.mark(MARK.unbooked, account)
+      memory.mark(MARK.unbooked, cell)
       onFailed(outcome)
       return
     }
     metrics.sharedSyncs.booked.inc()
-    applyBooked(context, account, sent, booked, clock.monotonicMs())
+    applyBooked(context, cell, sent, booked, clock.monotonicMs())
   }
 
   function onFailed(outcome: RedisOutcome): void {
@@ -155,13 +155,13 @@ export async function startSharedLedger(options: SharedLedgerOptions, deps: Shar
     memory.setLocalShare(up ? undefined : 1 / processes)
     if (up) {
       log.info({ processes }, isFirst ? 'quota is shared' : 'quota is shared again')
-      for (const account of openAccounts()) waiting.add(account)
+      for (const cell of openAccounts()) waiting.add(cell)
       sendWaiting()
     } else {
       log.warn({ processes, err: message }, 'shared quota is unreachable: this process uses its local share')
       waiting.clear()
       permits.lost()
-      for (const account of openAccounts()) goLocal(context, account, 1 / processes, clock.monotonicMs())
+      for (const cell of openAccounts()) goLocal(context, cell, 1 / processes, clock.monotonicMs())
     }
     deps.onState?.(up)
   }

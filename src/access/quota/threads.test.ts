@@ -7,10 +7,10 @@ import { createManualClock } from '../../core/clock.ts'
 import { until } from '../../platform/process/test-wait.ts'
 import { BUILT_IN_PLANS } from '../plan.ts'
 import { compileTerms } from '../terms.ts'
-import { createAccountMemory } from './account-layout.ts'
-import { AccountMemory } from './account-memory.ts'
 import { Calendar } from './calendar.ts'
 import { createLedger } from './ledger.ts'
+import { QuotaMemory } from './memory.ts'
+import { createQuotaMemory } from './memory-layout.ts'
 
 const START = Date.parse('2026-11-15T12:00:00Z')
 const THREADS = 4
@@ -20,9 +20,9 @@ const own = (changes: Partial<Limits>): Limits => ({ ...BUILT_IN_PLANS.starter, 
 describe('threads that share the accounts of a process', () => {
   test('charge exactly what a sequential model allows, while limits change and accounts are closed', async (t) => {
     const random = createRandom(seedOf(t))
-    const memory = createAccountMemory({ accountsMax: 16, threads: THREADS + 1 })
+    const memory = createQuotaMemory({ accountsMax: 16, threads: THREADS + 1 })
     await using threads = await startQuotaThreads(memory, THREADS, START)
-    const accounts = new AccountMemory(memory, 0)
+    const accounts = new QuotaMemory(memory, 0)
     const clock = createManualClock(START)
     const ledger = createLedger({ memory: accounts, calendar: new Calendar(clock) })
     /** Per subscription: units in the bucket, and spent in the month. */
@@ -107,7 +107,7 @@ describe('threads that share the accounts of a process', () => {
   })
 
   test('a thread that does not know the newest limits yet does not bring the old ones back', () => {
-    const memory = new AccountMemory(createAccountMemory({ accountsMax: 4, threads: 1 }), 0)
+    const memory = new QuotaMemory(createQuotaMemory({ accountsMax: 4, threads: 1 }), 0)
     const calendar = new Calendar(createManualClock(START))
     const limits = [
       { unitsPerSecond: 10, sendsPerSecond: 3 },
@@ -134,7 +134,7 @@ describe('threads that share the accounts of a process', () => {
   })
 
   test('a thread whose calendar is still in the last month does not start the new one again', () => {
-    const memory = new AccountMemory(createAccountMemory({ accountsMax: 4, threads: 1 }), 0)
+    const memory = new QuotaMemory(createQuotaMemory({ accountsMax: 4, threads: 1 }), 0)
     const terms = compileTerms(own({ unitsPerSecond: null, unitsPerMonth: 10 }))
     const [ahead, behind] = ['2026-12-01T00:00:00.100Z', '2026-11-30T23:59:59.900Z'].map((time) =>
       createLedger({ memory, calendar: new Calendar(createManualClock(Date.parse(time))) }).open('sub_a', terms, 0),
@@ -148,9 +148,9 @@ describe('threads that share the accounts of a process', () => {
     const seed = seedOf(t)
     const rounds = isFull ? 40 : 6
     for (let kill = 0; kill < rounds; kill++) {
-      const memory = createAccountMemory({ accountsMax: 16, threads: 3 })
+      const memory = createQuotaMemory({ accountsMax: 16, threads: 3 })
       await using threads = await startQuotaThreads(memory, 2, START)
-      const accounts = new AccountMemory(memory, 0)
+      const accounts = new QuotaMemory(memory, 0)
       const clock = createManualClock(START)
       const limits = own({ unitsPerSecond: null, sendsPerSecond: null, wsConnections: 50 })
       const round = { seed: seed + kill, atMs: 0, steps: 1000, subscriptions: ['sub_a'], limits, limitsVersion: 1 }

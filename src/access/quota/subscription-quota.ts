@@ -1,8 +1,5 @@
 import type { LimitName } from '../../contract/limits.ts'
 import type { BucketTerms, CallTerms, Terms } from '../terms.ts'
-import { ACCOUNT, BUCKET, FIELD, FLAG, MARK } from './account-layout.ts'
-import type { AccountMemory } from './account-memory.ts'
-import { capacityOf, refill, refillAll, rollMonth, setCeiling, unbooked } from './account-rules.ts'
 import type { Calendar } from './calendar.ts'
 import {
   type Charge,
@@ -12,15 +9,18 @@ import {
   type RemainingQuota,
   wholeUnits,
 } from './charge.ts'
+import type { QuotaMemory } from './memory.ts'
+import { ACCOUNT, BUCKET, FIELD, FLAG, MARK } from './memory-layout.ts'
+import { capacityOf, refill, refillAll, rollMonth, setCeiling, unbooked } from './rules.ts'
 
 /** The shortest interval between bookings that only refresh the level, and the retry time of a call that waits for a booking. */
 const REBOOK_MS = 50
 
-/** What the accounts of one thread have in common. */
-export type AccountContext = {
-  readonly memory: AccountMemory
+/** What the quota accounts of one thread have in common. */
+export type QuotaContext = {
+  readonly memory: QuotaMemory
   readonly calendar: Calendar
-  /** The version of the limits that this thread knows, a number that grows with each change: a thread that does not know the newest yet leaves them as they are. */
+  /** The version of the limits that this thread knows; it grows with each change. A thread that does not know the newest yet leaves them as they are. */
   limitsVersion(): number
   /** With a shared ledger: asks for the bookings that are marked as requested. Undefined without one. */
   readonly requestBookings: (() => void) | undefined
@@ -30,25 +30,25 @@ type Draw = CallTerms['draws'][number]
 const NO_DRAWS: readonly Draw[] = []
 
 /**
- * The account of one subscription, as one thread sees it. Every charge is decided synchronously, under the account's lock. With a shared ledger the
+ * The quota account of one subscription, as one thread sees it. Every charge is decided synchronously, under the account's lock. With a shared ledger the
  * levels are this process's estimate, and at most one chunk may be spent ahead of its booking; see `shared-quota.ts`.
  */
-export class Account implements QuotaAccount {
-  readonly #context: AccountContext
-  readonly #memory: AccountMemory
+export class SubscriptionQuota implements QuotaAccount {
+  readonly #context: QuotaContext
+  readonly #memory: QuotaMemory
   readonly #id: string
   #cell = 0
   #generation = 0
   #terms: Terms
   /** The cell of each bucket of the terms; 0 where it is not known yet. A bucket without a cell is full. */
-  #cells: number[]
+  #bucketCells: number[]
 
-  constructor(context: AccountContext, id: string, terms: Terms, monotonicMs: number) {
+  constructor(context: QuotaContext, id: string, terms: Terms, monotonicMs: number) {
     this.#context = context
     this.#memory = context.memory
     this.#id = id
     this.#terms = terms
-    this.#cells = noCells(terms)
+    this.#bucketCells = noCells(terms)
     this.#attach(Math.floor(monotonicMs))
   }
 
@@ -57,28 +57,29 @@ export class Account implements QuotaAccount {
     const nowMs = Math.floor(monotonicMs)
     this.#lockCurrent(terms, draws, nowMs)
     const memory = this.#memory
-    const account = this.#cell
+    const cell = this.#cell
     const { requestBookings } = this.#context
-    const used = memory.float(account, ACCOUNT.used)
-    let isShort = used + cost > memory.float(account, ACCOUNT.monthCeiling)
+    const used = memory.float(cell, ACCOUNT.used)
+    let isShort = used + cost > memory.float(cell, ACCOUNT.monthCeiling)
     for (const { bucket, amount } of draws) {
-      const cell = this.#cells[bucket] as number
-      if (amount * memory.float(cell, BUCKET.partsPerUnit) > memory.float(cell, BUCKET.level)) isShort = true
+      const bucketCell = this.#bucketCells[bucket] as number
+      if (amount * memory.float(bucketCell, BUCKET.partsPerUnit) > memory.float(bucketCell, BUCKET.level))
+        isShort = true
     }
     const isAhead = requestBookings !== undefined && this.#wouldExceedChunk(call)
     if (isShort || isAhead) return this.#refuse(call, nowMs, isAhead)
     for (const { bucket, amount } of draws) this.#draw(bucket, amount)
-    memory.setFloat(account, ACCOUNT.used, used + cost)
+    memory.setFloat(cell, ACCOUNT.used, used + cost)
     const charged = { ok: true as const, cost, limit: null, remaining: null, resetMs: 0 }
     if (requestBookings === undefined) {
       this.#unlockWithQuota(charged, nowMs)
       return charged
     }
-    memory.setFloat(account, ACCOUNT.spent, memory.float(account, ACCOUNT.spent) + cost)
-    const isFirst = memory.float(account, ACCOUNT.bookedAtMs) === Number.NEGATIVE_INFINITY
+    memory.setFloat(cell, ACCOUNT.spent, memory.float(cell, ACCOUNT.spent) + cost)
+    const isFirst = memory.float(cell, ACCOUNT.bookedAtMs) === Number.NEGATIVE_INFINITY
     const isDue = isFirst || this.#hasSpentHalfChunk(call)
     this.#unlockWithQuota(charged, nowMs)
-    memory.mark(MARK.unbooked, account)
+    memory.mark(MARK.unbooked, cell)
     if (isDue) this.#requestBooking()
     return charged
   }
@@ -89,17 +90,17 @@ export class Account implements QuotaAccount {
     // After a change of limits the bucket may be a different one, so only the units of the month are refunded.
     const refunded = terms === this.#terms ? draws : NO_DRAWS
     this.#lockCurrent(this.#terms, refunded, nowMs)
-    const account = this.#cell
-    memory.setFloat(account, ACCOUNT.used, Math.max(0, memory.float(account, ACCOUNT.used) - cost))
-    memory.setFloat(account, ACCOUNT.spent, memory.float(account, ACCOUNT.spent) - cost)
+    const cell = this.#cell
+    memory.setFloat(cell, ACCOUNT.used, Math.max(0, memory.float(cell, ACCOUNT.used) - cost))
+    memory.setFloat(cell, ACCOUNT.spent, memory.float(cell, ACCOUNT.spent) - cost)
     for (const { bucket, amount } of refunded) {
       this.#draw(bucket, -amount)
-      const cell = this.#cells[bucket] as number
-      const capacity = capacityOf(memory, account, cell)
-      if (memory.float(cell, BUCKET.level) > capacity) memory.setFloat(cell, BUCKET.level, capacity)
+      const bucketCell = this.#bucketCells[bucket] as number
+      const capacity = capacityOf(memory, cell, bucketCell)
+      if (memory.float(bucketCell, BUCKET.level) > capacity) memory.setFloat(bucketCell, BUCKET.level, capacity)
     }
-    memory.unlock(account)
-    if (this.#context.requestBookings !== undefined) memory.mark(MARK.unbooked, account)
+    memory.unlock(cell)
+    if (this.#context.requestBookings !== undefined) memory.mark(MARK.unbooked, cell)
   }
 
   view(terms: Terms, monotonicMs: number): QuotaView {
@@ -109,22 +110,24 @@ export class Account implements QuotaAccount {
     const isLeased = this.#context.requestBookings !== undefined
     const shown = isLeased ? terms.buckets.map((_, bucket) => ({ bucket, amount: 0 })) : NO_DRAWS
     this.#lockCurrent(terms, shown, nowMs)
-    const account = this.#cell
-    refillAll(memory, account, nowMs)
-    const used = memory.float(account, ACCOUNT.used)
-    const isOld = nowMs - memory.float(account, ACCOUNT.bookedAtMs) >= REBOOK_MS
+    const cell = this.#cell
+    refillAll(memory, cell, nowMs)
+    const used = memory.float(cell, ACCOUNT.used)
+    const isOld = nowMs - memory.float(cell, ACCOUNT.bookedAtMs) >= REBOOK_MS
     const buckets = terms.buckets.map(({ limit, key, perSecond, capacity }, at) => {
-      this.#cells[at] ||= memory.findBucket(account, key)
-      const cell = this.#cells[at] as number
+      this.#bucketCells[at] ||= memory.findBucket(cell, key)
+      const bucketCell = this.#bucketCells[at] as number
       return {
         limit,
         method: limit === 'methodPerSecond' ? key.slice(key.indexOf(':') + 1) : undefined,
         perSecond,
         capacity,
         remaining: wholeUnits(
-          cell === 0 ? capacity : memory.float(cell, BUCKET.level) / memory.float(cell, BUCKET.partsPerUnit),
+          bucketCell === 0
+            ? capacity
+            : memory.float(bucketCell, BUCKET.level) / memory.float(bucketCell, BUCKET.partsPerUnit),
         ),
-        resetMs: cell === 0 ? 0 : this.#msUntil(at, capacityOf(memory, account, cell)),
+        resetMs: bucketCell === 0 ? 0 : this.#msUntil(at, capacityOf(memory, cell, bucketCell)),
       }
     })
     const budget = { limit: null, remaining: null, resetMs: 0 }
@@ -148,12 +151,12 @@ export class Account implements QuotaAccount {
       memory.lock(this.#cell)
     }
     if (calendar.month !== memory.float(this.#cell, ACCOUNT.month)) rollMonth(memory, this.#cell, calendar)
-    for (const { bucket } of draws) refill(memory, this.#cell, this.#cells[bucket] as number, nowMs)
+    for (const { bucket } of draws) refill(memory, this.#cell, this.#bucketCells[bucket] as number, nowMs)
   }
 
   #isCurrent(draws: readonly Draw[]): boolean {
     if (this.#memory.int(this.#cell, FIELD.generation) !== this.#generation) return false
-    for (const { bucket } of draws) if (this.#cells[bucket] === 0) return false
+    for (const { bucket } of draws) if (this.#bucketCells[bucket] === 0) return false
     return true
   }
 
@@ -163,7 +166,7 @@ export class Account implements QuotaAccount {
     this.#cell = memory.attach(this.#id, true)
     memory.lock(this.#cell)
     this.#generation = memory.int(this.#cell, FIELD.generation)
-    this.#cells = noCells(this.#terms)
+    this.#bucketCells = noCells(this.#terms)
     this.#setLimits(nowMs)
     memory.unlock(this.#cell)
   }
@@ -172,7 +175,7 @@ export class Account implements QuotaAccount {
     const memory = this.#memory
     this.#terms = terms
     memory.lock(this.#cell)
-    this.#cells = noCells(terms)
+    this.#bucketCells = noCells(terms)
     if (memory.int(this.#cell, FIELD.generation) === this.#generation) this.#setLimits(nowMs)
     memory.unlock(this.#cell)
   }
@@ -183,35 +186,35 @@ export class Account implements QuotaAccount {
    */
   #setLimits(nowMs: number): void {
     const memory = this.#memory
-    const account = this.#cell
-    rollMonth(memory, account, this.#context.calendar)
+    const cell = this.#cell
+    rollMonth(memory, cell, this.#context.calendar)
     const limitsVersion = this.#context.limitsVersion()
-    if (limitsVersion < memory.float(account, ACCOUNT.limitsVersion)) return
-    memory.setFloat(account, ACCOUNT.limitsVersion, limitsVersion)
-    memory.setFloat(account, ACCOUNT.unitsPerMonth, this.#terms.unitsPerMonth ?? Number.POSITIVE_INFINITY)
-    setCeiling(memory, account)
-    refillAll(memory, account, nowMs)
-    for (const cell of memory.bucketsOf(account)) {
-      const at = this.#terms.buckets.findIndex(({ key }) => memory.isNamed(cell, key))
+    if (limitsVersion < memory.float(cell, ACCOUNT.limitsVersion)) return
+    memory.setFloat(cell, ACCOUNT.limitsVersion, limitsVersion)
+    memory.setFloat(cell, ACCOUNT.unitsPerMonth, this.#terms.unitsPerMonth ?? Number.POSITIVE_INFINITY)
+    setCeiling(memory, cell)
+    refillAll(memory, cell, nowMs)
+    for (const bucketCell of memory.bucketsOf(cell)) {
+      const at = this.#terms.buckets.findIndex(({ key }) => memory.isNamed(bucketCell, key))
       const terms = this.#terms.buckets[at]
-      if (terms === undefined) memory.setFloat(cell, BUCKET.level, capacityOf(memory, account, cell))
+      if (terms === undefined) memory.setFloat(bucketCell, BUCKET.level, capacityOf(memory, cell, bucketCell))
       else {
-        this.#cells[at] = cell
-        this.#changeBucket(cell, terms)
+        this.#bucketCells[at] = bucketCell
+        this.#changeBucket(bucketCell, terms)
       }
     }
   }
 
-  #changeBucket(cell: number, terms: BucketTerms): void {
+  #changeBucket(bucketCell: number, terms: BucketTerms): void {
     const memory = this.#memory
-    const full = capacityOf(memory, this.#cell, cell)
-    const level = memory.float(cell, BUCKET.level)
-    const parts = terms.partsPerUnit / memory.float(cell, BUCKET.partsPerUnit)
-    this.#setBucket(cell, terms)
-    memory.setFloat(cell, BUCKET.spent, memory.float(cell, BUCKET.spent) * parts)
-    memory.setFloat(cell, BUCKET.booked, memory.float(cell, BUCKET.booked) * parts)
-    const capacity = capacityOf(memory, this.#cell, cell)
-    memory.setFloat(cell, BUCKET.level, level >= full ? capacity : Math.min(capacity, Math.floor(level * parts)))
+    const full = capacityOf(memory, this.#cell, bucketCell)
+    const level = memory.float(bucketCell, BUCKET.level)
+    const parts = terms.partsPerUnit / memory.float(bucketCell, BUCKET.partsPerUnit)
+    this.#setBucket(bucketCell, terms)
+    memory.setFloat(bucketCell, BUCKET.spent, memory.float(bucketCell, BUCKET.spent) * parts)
+    memory.setFloat(bucketCell, BUCKET.booked, memory.float(bucketCell, BUCKET.booked) * parts)
+    const capacity = capacityOf(memory, this.#cell, bucketCell)
+    memory.setFloat(bucketCell, BUCKET.level, level >= full ? capacity : Math.min(capacity, Math.floor(level * parts)))
   }
 
   /** Finds or adds a bucket for each draw that has none. The account may be closed meanwhile, so the caller checks again. */
@@ -223,7 +226,7 @@ export class Account implements QuotaAccount {
       for (const { bucket } of draws) {
         const terms = this.#terms.buckets[bucket] as BucketTerms
         const known = memory.findBucket(this.#cell, terms.key)
-        this.#cells[bucket] = known === 0 ? this.#addBucket(spare.pop() as number, terms, nowMs) : known
+        this.#bucketCells[bucket] = known === 0 ? this.#addBucket(spare.pop() as number, terms, nowMs) : known
         // A thread that does not know the newest limits yet may have added it.
         if (known !== 0 && memory.int(known, FIELD.limitsVersion) < this.#context.limitsVersion()) {
           refill(memory, this.#cell, known, nowMs)
@@ -235,35 +238,35 @@ export class Account implements QuotaAccount {
     memory.freeCells(spare)
   }
 
-  #addBucket(cell: number, terms: BucketTerms, nowMs: number): number {
+  #addBucket(bucketCell: number, terms: BucketTerms, nowMs: number): number {
     const memory = this.#memory
-    memory.addBucket(this.#cell, cell, terms.key)
-    this.#setBucket(cell, terms)
-    memory.setFloat(cell, BUCKET.atMs, nowMs)
-    memory.setFloat(cell, BUCKET.level, capacityOf(memory, this.#cell, cell))
-    memory.setFloat(cell, BUCKET.spent, 0)
-    memory.setFloat(cell, BUCKET.booked, 0)
-    return cell
+    memory.addBucket(this.#cell, bucketCell, terms.key)
+    this.#setBucket(bucketCell, terms)
+    memory.setFloat(bucketCell, BUCKET.atMs, nowMs)
+    memory.setFloat(bucketCell, BUCKET.level, capacityOf(memory, this.#cell, bucketCell))
+    memory.setFloat(bucketCell, BUCKET.spent, 0)
+    memory.setFloat(bucketCell, BUCKET.booked, 0)
+    return bucketCell
   }
 
-  #setBucket(cell: number, terms: BucketTerms): void {
+  #setBucket(bucketCell: number, terms: BucketTerms): void {
     const memory = this.#memory
-    memory.setInt(cell, FIELD.limitsVersion, this.#context.limitsVersion())
-    memory.setFloat(cell, BUCKET.capacity, terms.capacityParts)
-    memory.setFloat(cell, BUCKET.partsPerUnit, terms.partsPerUnit)
-    memory.setFloat(cell, BUCKET.partsPerMs, terms.partsPerMs)
-    memory.setFloat(cell, BUCKET.largestDraw, terms.largestDraw * terms.partsPerUnit)
-    memory.setFloat(cell, BUCKET.perSecond, terms.perSecond)
-    memory.setFloat(cell, BUCKET.capacityUnits, terms.capacity)
+    memory.setInt(bucketCell, FIELD.limitsVersion, this.#context.limitsVersion())
+    memory.setFloat(bucketCell, BUCKET.capacity, terms.capacityParts)
+    memory.setFloat(bucketCell, BUCKET.partsPerUnit, terms.partsPerUnit)
+    memory.setFloat(bucketCell, BUCKET.partsPerMs, terms.partsPerMs)
+    memory.setFloat(bucketCell, BUCKET.largestDraw, terms.largestDraw * terms.partsPerUnit)
+    memory.setFloat(bucketCell, BUCKET.perSecond, terms.perSecond)
+    memory.setFloat(bucketCell, BUCKET.capacityUnits, terms.capacity)
   }
 
   #draw(bucket: number, amount: number): void {
     const memory = this.#memory
-    const cell = this.#cells[bucket] as number
-    const parts = amount * memory.float(cell, BUCKET.partsPerUnit)
-    memory.setFloat(cell, BUCKET.level, memory.float(cell, BUCKET.level) - parts)
+    const bucketCell = this.#bucketCells[bucket] as number
+    const parts = amount * memory.float(bucketCell, BUCKET.partsPerUnit)
+    memory.setFloat(bucketCell, BUCKET.level, memory.float(bucketCell, BUCKET.level) - parts)
     if (this.#context.requestBookings === undefined) return
-    memory.setFloat(cell, BUCKET.spent, memory.float(cell, BUCKET.spent) + parts)
+    memory.setFloat(bucketCell, BUCKET.spent, memory.float(bucketCell, BUCKET.spent) + parts)
   }
 
   /** Whether this process would have spent more than a chunk ahead of its booking with this call. */
@@ -297,8 +300,8 @@ export class Account implements QuotaAccount {
   }
 
   #unbookedUnits(bucket: number): number {
-    const cell = this.#cells[bucket] as number
-    return unbooked(this.#memory, cell) / this.#memory.float(cell, BUCKET.partsPerUnit)
+    const bucketCell = this.#bucketCells[bucket] as number
+    return unbooked(this.#memory, bucketCell) / this.#memory.float(bucketCell, BUCKET.partsPerUnit)
   }
 
   #requestBooking(): void {
@@ -309,16 +312,16 @@ export class Account implements QuotaAccount {
   /** Names the limit with the longest wait, and unlocks the account. */
   #refuse({ draws, cost }: CallTerms, nowMs: number, isAhead: boolean): OverLimit {
     const memory = this.#memory
-    const account = this.#cell
+    const cell = this.#cell
     const isLeased = this.#context.requestBookings !== undefined
     const shortestMs = isLeased ? REBOOK_MS : 0
     const { buckets } = this.#terms
-    const unitsPerMonth = memory.float(account, ACCOUNT.unitsPerMonth)
+    const unitsPerMonth = memory.float(cell, ACCOUNT.unitsPerMonth)
     let limitName: LimitName = isLeased ? 'unitsPerSecond' : 'unitsPerMonth'
     let limitSize = 0
     let retryAfterMs = 0
     for (const { bucket, amount } of draws) {
-      const parts = amount * memory.float(this.#cells[bucket] as number, BUCKET.partsPerUnit)
+      const parts = amount * memory.float(this.#bucketCells[bucket] as number, BUCKET.partsPerUnit)
       const needMs = Math.max(shortestMs, this.#msUntil(bucket, parts))
       if (needMs <= retryAfterMs) continue
       const { limit, perSecond } = buckets[bucket] as BucketTerms
@@ -326,7 +329,7 @@ export class Account implements QuotaAccount {
       limitSize = perSecond
       retryAfterMs = needMs
     }
-    const isMonthSpent = memory.float(account, ACCOUNT.used) + cost > memory.float(account, ACCOUNT.monthCeiling)
+    const isMonthSpent = memory.float(cell, ACCOUNT.used) + cost > memory.float(cell, ACCOUNT.monthCeiling)
     if (unitsPerMonth !== Number.POSITIVE_INFINITY && (isMonthSpent || (isLeased && draws.length === 0))) {
       const needMs = cost > unitsPerMonth ? Number.POSITIVE_INFINITY : this.#context.calendar.untilNextMonthMs(nowMs)
       if (needMs >= retryAfterMs) {
@@ -335,7 +338,7 @@ export class Account implements QuotaAccount {
         retryAfterMs = isMonthSpent ? needMs : REBOOK_MS
       }
     }
-    const isOld = nowMs - memory.float(account, ACCOUNT.bookedAtMs) >= REBOOK_MS
+    const isOld = nowMs - memory.float(cell, ACCOUNT.bookedAtMs) >= REBOOK_MS
     const refused = { ok: false, reason: 'over-limit', limitName, limitSize, cost, retryAfterMs } as const
     const outcome = { ...refused, limit: null, remaining: null, resetMs: 0 }
     this.#unlockWithQuota(outcome, nowMs)
@@ -345,35 +348,35 @@ export class Account implements QuotaAccount {
 
   #msUntil(bucket: number, parts: number): number {
     const memory = this.#memory
-    const cell = this.#cells[bucket] as number
-    const missing = parts - memory.float(cell, BUCKET.level)
+    const bucketCell = this.#bucketCells[bucket] as number
+    const missing = parts - memory.float(bucketCell, BUCKET.level)
     if (missing <= 0) return 0
-    const partsPerMs = memory.float(cell, BUCKET.partsPerMs) * memory.float(this.#cell, ACCOUNT.share)
-    const isNever = parts > capacityOf(memory, this.#cell, cell) || partsPerMs === 0
+    const partsPerMs = memory.float(bucketCell, BUCKET.partsPerMs) * memory.float(this.#cell, ACCOUNT.share)
+    const isNever = parts > capacityOf(memory, this.#cell, bucketCell) || partsPerMs === 0
     return isNever ? Number.POSITIVE_INFINITY : Math.ceil(missing / partsPerMs)
   }
 
   /** Fills in the tighter of units bucket and month, and unlocks the account. In place, because every call has one. */
   #unlockWithQuota(response: Writable<RemainingQuota>, nowMs: number): void {
     const memory = this.#memory
-    const account = this.#cell
+    const cell = this.#cell
     const { unitsBucket, buckets } = this.#terms
     const bucket = buckets[unitsBucket]
     let left = Number.POSITIVE_INFINITY
     let resetMs = 0
     if (bucket !== undefined) {
-      this.#cells[unitsBucket] ||= memory.findBucket(account, bucket.key)
-      const cell = this.#cells[unitsBucket] as number
-      if (cell === 0) left = bucket.capacity
+      this.#bucketCells[unitsBucket] ||= memory.findBucket(cell, bucket.key)
+      const bucketCell = this.#bucketCells[unitsBucket] as number
+      if (bucketCell === 0) left = bucket.capacity
       else {
-        refill(memory, account, cell, nowMs)
-        left = memory.float(cell, BUCKET.level) / memory.float(cell, BUCKET.partsPerUnit)
-        resetMs = this.#msUntil(unitsBucket, capacityOf(memory, account, cell))
+        refill(memory, cell, bucketCell, nowMs)
+        left = memory.float(bucketCell, BUCKET.level) / memory.float(bucketCell, BUCKET.partsPerUnit)
+        resetMs = this.#msUntil(unitsBucket, capacityOf(memory, cell, bucketCell))
       }
     }
-    const unitsPerMonth = memory.float(account, ACCOUNT.unitsPerMonth)
-    const monthLeft = memory.float(account, ACCOUNT.monthCeiling) - memory.float(account, ACCOUNT.used)
-    memory.unlock(account)
+    const unitsPerMonth = memory.float(cell, ACCOUNT.unitsPerMonth)
+    const monthLeft = memory.float(cell, ACCOUNT.monthCeiling) - memory.float(cell, ACCOUNT.used)
+    memory.unlock(cell)
     if (monthLeft < left) {
       response.limit = unitsPerMonth
       response.remaining = wholeUnits(monthLeft)

@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict'
 import { lockCell, unlockCell } from '../../core/spin-lock.ts'
-import { AccountCells, nameFor } from './account-cells.ts'
-import { AccountIndex } from './account-index.ts'
-import { ACCOUNT, FIELD, FLAG, HEADER, HEADER_INTS, KIND, layoutOf, MARKS, type Mark, SHARE } from './account-layout.ts'
+import { CellIndex } from './cell-index.ts'
+import { nameFor, QuotaCells } from './cells.ts'
+import { ACCOUNT, FIELD, FLAG, HEADER, HEADER_INTS, KIND, layoutOf, MARKS, type Mark, SHARE } from './memory-layout.ts'
 import { PermitSharing, SHARING_INTS } from './permit-sharing.ts'
 import { PERMIT_KINDS, PermitTable } from './permit-table.ts'
 
 /** Only accounts with permits keep their cells, and there are more cells than connections. */
 const FULL = 'the table of accounts has no room'
 
-/** The memory as one thread sees it. Cells are given by their number, which is above zero. */
-export class AccountMemory extends AccountCells {
+/** The quota accounts and permits of the process, as one thread sees them. Cells are given by their number, which is above zero. */
+export class QuotaMemory extends QuotaCells {
   readonly permitTable: PermitTable
   readonly sharing: PermitSharing
   readonly #header: Int32Array
   readonly #headerFloats: Float64Array
-  readonly #index: AccountIndex
+  readonly #index: CellIndex
   readonly #cells: number
   readonly #marks: readonly Int32Array[]
   /** The lock owner: 0 means unlocked. */
@@ -32,7 +32,7 @@ export class AccountMemory extends AccountCells {
     this.#header = header
     this.#headerFloats = new Float64Array(memory, 0, HEADER_INTS / 2)
     this.#cells = cells
-    this.#index = new AccountIndex(new Int32Array(memory, HEADER_INTS * 4, positions), this)
+    this.#index = new CellIndex(new Int32Array(memory, HEADER_INTS * 4, positions), this)
     this.#marks = Array.from(
       { length: MARKS },
       (_, at) => new Int32Array(memory, marksAt + at * markInts * 4, markInts),

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { lockCell, unlockCell } from '../../core/spin-lock.ts'
-import { CELL_BYTES, CELL_FLOATS, CELL_INTS, FIELD, KIND, NAME_AT, NAME_BYTES_MAX } from './account-layout.ts'
+import { CELL_BYTES, CELL_FLOATS, CELL_INTS, FIELD, KIND, NAME_AT, NAME_BYTES_MAX } from './memory-layout.ts'
 
 /** The name of a cell for a text: itself where it fits. The names of methods in a plan may be long, and any characters. */
 export function nameFor(text: string): string {
@@ -10,8 +10,8 @@ export function nameFor(text: string): string {
 
 export type CellArea = { readonly memory: SharedArrayBuffer; readonly at: number; readonly cells: number }
 
-/** The cells as one thread sees them: fields, names, the lock of an account and the chain of its buckets. */
-export class AccountCells {
+/** The cells of quota accounts as one thread sees them: fields, names, the lock of an account and the chain of its buckets. */
+export class QuotaCells {
   readonly #ints: Int32Array
   readonly #floats: Float64Array
   readonly #bytes: Buffer

@@ -1,12 +1,12 @@
 import { crc32 } from 'node:zlib'
-import { type AccountCells, nameFor } from './account-cells.ts'
+import { nameFor, type QuotaCells } from './cells.ts'
 
-/** Finds the cell of an account by its id: open addressing, with more positions than cells. The caller holds the lock of the table. */
-export class AccountIndex {
+/** Finds the cell of a quota account by its id: open addressing, with more positions than cells. The caller holds the lock of the table. */
+export class CellIndex {
   readonly #positions: Int32Array
-  readonly #cells: AccountCells
+  readonly #cells: QuotaCells
 
-  constructor(positions: Int32Array, cells: AccountCells) {
+  constructor(positions: Int32Array, cells: QuotaCells) {
     this.#positions = positions
     this.#cells = cells
   }

@@ -2,7 +2,7 @@ import { SHARING_INTS } from './permit-sharing.ts'
 import { PERMIT_KINDS } from './permit-table.ts'
 
 /**
- * The accounts of a process in memory that its threads share: spent quota and permits, so that all threads charge one budget.
+ * The quota accounts of a process in memory that its threads share: spent quota and permits, so that all threads charge one budget.
  *
  * The memory has a header, an index, cells, and permits. Each account is a chain of cells: one for the account, one for each of its buckets. The
  * lock of an account guards all its cells; the lock of the table guards the header, the index and the chains of free cells, and is taken first.
@@ -79,7 +79,7 @@ export const ACCOUNT = {
   booked: 9,
   /** When the last booking was applied. */
   bookedAtMs: 10,
-  /** The version of the limits, see `AccountContext`. */
+  /** The version of the limits, see `QuotaContext`. */
   limitsVersion: 11,
   /** Numbers the openings of all accounts. */
   opening: 12,
@@ -118,14 +118,14 @@ export const MARK = { unbooked: 0, requested: 1 } as const
 export type Mark = (typeof MARK)[keyof typeof MARK]
 export const MARKS = 2
 
-export type AccountMemoryOptions = {
+export type QuotaMemoryOptions = {
   /** Accounts that are open at a time; beyond it one is closed as if it were idle. */
   readonly accountsMax: number
   readonly threads: number
 }
 
 /** Creates the memory. It is posted to the other threads as it is. */
-export function createAccountMemory({ accountsMax, threads }: AccountMemoryOptions): SharedArrayBuffer {
+export function createQuotaMemory({ accountsMax, threads }: QuotaMemoryOptions): SharedArrayBuffer {
   const { bytes } = layoutOf(accountsMax, threads)
   const memory = new SharedArrayBuffer(bytes)
   const header = new Int32Array(memory, 0, HEADER_INTS)
