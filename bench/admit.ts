@@ -1,4 +1,4 @@
-import { createAdmission } from '../src/access/admission.ts'
+import { createCallAdmission } from '../src/access/admission.ts'
 import { CREDENTIAL_SOURCES, collectToken, type PresentedToken } from '../src/access/credentials.ts'
 import { accessMetrics } from '../src/access/metrics.ts'
 import { BUILT_IN_PLANS, createPlanTable } from '../src/access/plan.ts'
@@ -51,9 +51,9 @@ const deps = {
   clock: systemClock,
   metrics,
 }
-const admission = createAdmission({ ...deps, usage })
+const admission = createCallAdmission({ ...deps, usage })
 using writer = new UsageEventWriter(events, { calendar, clock: systemClock })
-const threadAdmission = createAdmission({ ...deps, usage: writer })
+const threadAdmission = createCallAdmission({ ...deps, usage: writer })
 
 const METHODS = ['getSlot', 'getAccountInfo', 'getBalance', 'neverHeardOf', 'getLatestBlockhash']
 const calls = METHODS.map((method) => ({ interface: 'rpc', method }) as const)

@@ -1,4 +1,4 @@
-import { createAdmission } from '../../src/access/admission.ts'
+import { createCallAdmission } from '../../src/access/admission.ts'
 import { callMetrics } from '../../src/access/metrics.ts'
 import { BUILT_IN_PLANS, createPlanTable } from '../../src/access/plan.ts'
 import { Calendar } from '../../src/access/quota/calendar.ts'
@@ -33,7 +33,7 @@ export function createAdmitCalls({ accounts, calendar: shared, events, thread, s
   const plans = createPlanTable({ bench: limits })
   // The clock is read once per round: the time of one scale for all threads is slow in this version of the clock.
   let nowMs = threadClock.monotonicMs()
-  const admission = createAdmission({
+  const admission = createCallAdmission({
     snapshot: fixture.snapshot,
     plans: () => plans,
     ledger: createLedger({ memory: new QuotaMemory(accounts, thread), calendar }),

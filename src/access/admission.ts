@@ -29,7 +29,7 @@ export type NotAssigned = { readonly ok: false; readonly reason: 'not-assigned' 
 /** A refused call, by token, by limit or for lack of a node, is not charged and must not be forwarded. */
 export type Admission = Charge | Refused | NotAssigned
 
-export type Admissions = Callers & {
+export type CallAdmission = Callers & {
   /** The refusal of a caller without a node, on the interfaces that need one; undefined for every other caller. */
   refuseWithoutNode(caller: Caller): NotAssigned | undefined
   /** Charges one call. Each item of a batch, each WebSocket request, each gRPC call or re-subscribe is one. */
@@ -52,7 +52,7 @@ export type RefusedCall =
   | { readonly limit: LimitName; readonly interface: UsageInterface }
   | { readonly reason: TokenRefusal | 'not-assigned'; readonly product: ProductKey }
 
-export type AdmissionDeps = Omit<CallersDeps, 'onRefused'> & {
+export type CallAdmissionDeps = Omit<CallersDeps, 'onRefused'> & {
   readonly usage: UsageCounter
   readonly metrics: CallMetrics
   /** Called for each refusal of a known caller. */
@@ -73,7 +73,7 @@ const NO_TOKEN = ''
 const NOT_ASSIGNED: NotAssigned = Object.freeze({ ok: false, reason: 'not-assigned' })
 
 /** Authenticates callers, and charges their calls synchronously: token, subscription, limits, charge. */
-export function createAdmission(deps: AdmissionDeps): Admissions {
+export function createCallAdmission(deps: CallAdmissionDeps): CallAdmission {
   const { usage, clock, metrics, callersMax = CALLERS_MAX } = deps
   const { authenticate, authenticateIndexer, renew, isCurrent, latest } = createCallers(deps)
   /** Meters of subscriptions that are sent to without a caller. */

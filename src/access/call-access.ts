@@ -2,7 +2,7 @@ import { ERRORS } from '../contract/errors.ts'
 import type { ProductKey } from '../contract/products.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Logger } from '../platform/telemetry/logger.ts'
-import { type Admissions, createAdmission, type RefusedCall } from './admission.ts'
+import { type CallAdmission, createCallAdmission, type RefusedCall } from './admission.ts'
 import type { Caller, Refused } from './callers.ts'
 import { createCustomerLog } from './customer-log.ts'
 import type { CallMetrics } from './metrics.ts'
@@ -15,7 +15,7 @@ import type { UsageCounter } from './usage/counter.ts'
 import { createWsTickets, type Ticket } from './ws-ticket.ts'
 
 /** Authenticates callers, admits and charges calls. Used by every interface, in every thread. */
-export type Access = Admissions & {
+export type Access = CallAdmission & {
   snapshot(): AccessSnapshot
   readonly permits: Permits
   plans(): PlanTable
@@ -53,7 +53,7 @@ export function createCallAccess(deps: CallAccessDeps): CallAccess {
   const permits = createPermits(memory, deps.requestPermits)
   const tickets = createWsTickets(deps.ticketKey)
   const customerLog = createCustomerLog({ log, clock })
-  const admission = createAdmission({
+  const admission = createCallAdmission({
     ...{ snapshot, plans, ledger, usage, clock, metrics },
     onRefused: (subscription, why) => customerLog.note({ subscription, message: 'refused', kind: refusalFields(why) }),
   })

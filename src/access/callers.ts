@@ -15,10 +15,10 @@ import { hashToken, isTokenText, TOKEN_LENGTH } from './token.ts'
 import type { UsageCounter, UsageMeter } from './usage/counter.ts'
 import {
   endSecondsOf,
+  includesProduct,
   NEVER_SECONDS,
-  opens,
   PRODUCT_BIT,
-  productBits,
+  productBitsOf,
   refusalOf,
   type TokenRecords,
 } from './validity.ts'
@@ -66,8 +66,8 @@ export type CachedCaller = Caller & {
   readonly epoch: number
   /** In seconds, because V8 stores small integers without a heap number. */
   readonly endsAtSeconds: number
-  /** As `productBits`. */
-  readonly opens: number
+  /** As `productBitsOf`. */
+  readonly productBits: number
 }
 
 type CallerCache = Omit<Callers, 'renew'> & {
@@ -124,7 +124,11 @@ export function createCallers(deps: CallersDeps): CallerCache {
     const current = snapshot()
     if ('token' in presented) {
       const known = byText.get(presented.token)
-      if (known !== undefined && nowMs / 1000 <= known.endsAtSeconds && (known.opens & PRODUCT_BIT[product]) !== 0)
+      if (
+        known !== undefined &&
+        nowMs / 1000 <= known.endsAtSeconds &&
+        (known.productBits & PRODUCT_BIT[product]) !== 0
+      )
         return known
     }
     return count(findByToken(current, presented, product, nowMs))
@@ -170,11 +174,12 @@ export function createCallers(deps: CallersDeps): CallerCache {
       tokenSha256: token.sha256,
       limits,
       nodeUser: { subscriptionId: subscription.id, mayUseShared },
-      awaitsNode: !mayUseShared && opens(subscription, 'bundle') && seen.nodesOf(subscription.id).length === 0,
+      awaitsNode:
+        !mayUseShared && includesProduct(subscription, 'bundle') && seen.nodesOf(subscription.id).length === 0,
       terms: own,
       meter: usage.createMeter(subscription.id, token.id),
       epoch,
-      opens: productBits(subscription),
+      productBits: productBitsOf(subscription),
       account: ledger.open(subscription.id, own, clock.monotonicMs()),
       endsAtSeconds: endSecondsOf(token, subscription),
     }

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { createAccessFixture } from '../../test/support/access.ts'
 import { createManualClock } from '../core/clock.ts'
 import { createMetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
-import { createAdmission } from './admission.ts'
+import { createCallAdmission } from './admission.ts'
 import { callMetrics } from './metrics.ts'
 import { BUILT_IN_PLANS, createPlanTable } from './plan.ts'
 import { Calendar } from './quota/calendar.ts'
@@ -17,7 +17,7 @@ test('a call is charged before it is counted, and counted back before it is refu
   const plans = createPlanTable(BUILT_IN_PLANS)
   const order: string[] = []
   const charged = () => (caller.ok ? admission.quota(caller).month.used : -1)
-  const admission = createAdmission({
+  const admission = createCallAdmission({
     snapshot: fixture.snapshot,
     plans: () => plans,
     ledger: createLedger({ calendar: new Calendar(clock) }),

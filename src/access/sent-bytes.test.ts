@@ -4,7 +4,7 @@ import { createAccessFixture } from '../../test/support/access.ts'
 import { createManualClock } from '../core/clock.ts'
 import { silentLogger } from '../platform/telemetry/logger.ts'
 import { createMetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
-import { createAdmission } from './admission.ts'
+import { createCallAdmission } from './admission.ts'
 import { callMetrics } from './metrics.ts'
 import { BUILT_IN_PLANS, createPlanTable } from './plan.ts'
 import { Calendar } from './quota/calendar.ts'
@@ -28,7 +28,7 @@ test('bytes sent to a caller and to a subscription are counted without a call, a
     },
   }
   await using usage = startUsage({ store, calendar, clock, log: silentLogger })
-  const admission = createAdmission({
+  const admission = createCallAdmission({
     snapshot: fixture.snapshot,
     plans: () => plans,
     ledger: createLedger({ calendar }),

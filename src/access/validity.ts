@@ -24,7 +24,7 @@ export function refusalOf(
   if (token.state === 'retiring' && nowMs > endOf(token.notAfter)) return 'expired'
   if (nowMs > endOf(subscription.validUntil)) return 'expired'
   if (subscription.state === 'suspended' || customer.state !== 'active') return 'suspended'
-  return opens(subscription, product) ? undefined : 'not-in-plan'
+  return includesProduct(subscription, product) ? undefined : 'not-in-plan'
 }
 
 function endOf(unixMs: number | null): number {
@@ -32,14 +32,17 @@ function endOf(unixMs: number | null): number {
 }
 
 /** A dedicated node is reached through the bundle's endpoints; products that are not provisioned are open to every valid token. */
-export function opens({ products }: Subscription, product: ProductKey): boolean {
+export function includesProduct({ products }: Subscription, product: ProductKey): boolean {
   if (!PRODUCTS[product].provisioned || products.includes(product)) return true
   return product === 'bundle' && products.includes('dedicated-node')
 }
 
 /** One bit per product that a token of the subscription is valid for. */
-export function productBits(subscription: Subscription): number {
-  return PRODUCT_KEYS.reduce((bits, product) => (opens(subscription, product) ? bits | PRODUCT_BIT[product] : bits), 0)
+export function productBitsOf(subscription: Subscription): number {
+  return PRODUCT_KEYS.reduce(
+    (bits, product) => (includesProduct(subscription, product) ? bits | PRODUCT_BIT[product] : bits),
+    0,
+  )
 }
 
 /** When the token stops being valid, in seconds of Unix time; at most `NEVER_SECONDS`. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { createAdmission } from '../../src/access/admission.ts'
+import { createCallAdmission } from '../../src/access/admission.ts'
 import type { Caller } from '../../src/access/callers.ts'
 import { accessMetrics } from '../../src/access/metrics.ts'
 import { BUILT_IN_PLANS, createPlanTable, methodCost, type Plans } from '../../src/access/plan.ts'
@@ -207,7 +207,7 @@ function createProcess(clock: Clock, fixture: ReturnType<typeof createAccessFixt
       calendar,
       ledger,
       usage,
-      admission: createAdmission({ snapshot: fixture.snapshot, plans: () => plans, ledger, usage, clock, metrics }),
+      admission: createCallAdmission({ snapshot: fixture.snapshot, plans: () => plans, ledger, usage, clock, metrics }),
     }
   }
   let running = begin()

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { createAdmission } from '../../src/access/admission.ts'
+import { createCallAdmission } from '../../src/access/admission.ts'
 import type { Caller, Refused } from '../../src/access/callers.ts'
 import { accessMetrics } from '../../src/access/metrics.ts'
 import { BUILT_IN_PLANS, createPlanTable } from '../../src/access/plan.ts'
@@ -29,7 +29,7 @@ export function openAdmission(options: { callersMax?: number } = {}) {
   })
   const ledger = createLedger({ calendar })
   const plans = createPlanTable(BUILT_IN_PLANS)
-  const admission = createAdmission({
+  const admission = createCallAdmission({
     snapshot: fixture.snapshot,
     plans: () => plans,
     ledger,
