@@ -15,7 +15,7 @@ export type BucketTerms = {
   readonly capacity: number
   /** The most one call takes. */
   readonly largestDraw: number
-  /** Units that one of several processes may spend before booking them in the shared ledger: see `shared-quota.ts`. */
+  /** Units that one of several processes may spend before booking them in the shared ledger: see `shared-ledger.ts`. */
   readonly chunk: number
   /** Levels are integers in parts of a unit, so that rounding errors do not add up. */
   readonly partsPerUnit: number

@@ -1,7 +1,7 @@
 import { accessMetrics } from '../../src/access/metrics.ts'
 import { BUILT_IN_PLANS } from '../../src/access/plan.ts'
 import { Calendar } from '../../src/access/quota/calendar.ts'
-import { startSharedLedger } from '../../src/access/quota/shared-quota.ts'
+import { startSharedLedger } from '../../src/access/quota/shared-ledger.ts'
 import { compileTerms } from '../../src/access/terms.ts'
 import { openRedis } from '../../src/platform/db/redis.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'

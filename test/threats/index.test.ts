@@ -242,7 +242,7 @@ const HELD: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
     ['test/faults/serve-databases.test.ts', 'F16: '],
     ['test/faults/usage-outage.test.ts', 'sluice drain keeps it on the disk'],
     ['test/faults/clickhouse-silent.test.ts', 'F16: '],
-    ['src/access/quota/shared-quota.redis.test.ts', 'after the server is killed and restarted'],
+    ['src/access/quota/shared-ledger.redis.test.ts', 'after the server is killed and restarted'],
     ['src/platform/db/redis.test.ts', 'fails at once while the server is down'],
   ],
   F17: [

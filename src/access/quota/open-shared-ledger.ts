@@ -3,7 +3,7 @@ import { openRedis } from '../../platform/db/redis.ts'
 import type { BaseDeps } from '../../platform/process/base-deps.ts'
 import type { Lifecycle } from '../../platform/process/lifecycle.ts'
 import type { SharedQuotaOptions } from '../options.ts'
-import { type SharedLedger, type SharedLedgerDeps, startSharedLedger } from './shared-quota.ts'
+import { type SharedLedger, type SharedLedgerDeps, startSharedLedger } from './shared-ledger.ts'
 
 export type OpenSharedLedgerDeps = BaseDeps &
   SecretSources &

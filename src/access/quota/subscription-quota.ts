@@ -31,7 +31,7 @@ const NO_DRAWS: readonly Draw[] = []
 
 /**
  * The quota account of one subscription, as one thread sees it. Every charge is decided synchronously, under the account's lock. With a shared ledger the
- * levels are this process's estimate, and at most one chunk may be spent ahead of its booking; see `shared-quota.ts`.
+ * levels are this process's estimate, and at most one chunk may be spent ahead of its booking; see `shared-ledger.ts`.
  */
 export class SubscriptionQuota implements QuotaAccount {
   readonly #context: QuotaContext

@@ -16,7 +16,7 @@ import { BUILT_IN_PLANS } from '../plan.ts'
 import { compileTerms } from '../terms.ts'
 import { Calendar, monthOf } from './calendar.ts'
 import { BOOK_SCRIPT, type Booking, bookingArgs, LIVE_SCRIPT, parseBooked, parseHeartbeat } from './redis-script.ts'
-import { type SharedLedger, startSharedLedger } from './shared-quota.ts'
+import { type SharedLedger, startSharedLedger } from './shared-ledger.ts'
 
 const CHILD = join(import.meta.dirname, '../../../test/support/quota-process.ts')
 const link = (url: string) => openRedis({ url }, { clock: systemClock, log: silentLogger, random: secureRandom })

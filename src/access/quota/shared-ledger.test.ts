@@ -10,7 +10,7 @@ import { createMetricsRegistry } from '../../platform/telemetry/metrics-registry
 import { accessMetrics } from '../metrics.ts'
 import { createTermsTable } from '../terms.ts'
 import { Calendar } from './calendar.ts'
-import { startSharedLedger } from './shared-quota.ts'
+import { startSharedLedger } from './shared-ledger.ts'
 
 describe('shared ledger', () => {
   test('a batch passes at once, and the other process soon knows the units spent', async () => {
