@@ -16,7 +16,7 @@ export type LedgerOptions = {
   /** The accounts of the process; a memory of its own where it is missing. */
   readonly memory?: QuotaMemory | undefined
   readonly limitsVersion?: (() => number) | undefined
-  /** With a shared ledger: see `QuotaContext`. */
+  /** Given where the quota is shared: see `QuotaContext`. */
   readonly requestBookings?: (() => void) | undefined
   /** Units spent this month before the process started, from the store. Given to one thread only. */
   readonly spentBefore?: ReadonlyMap<string, number> | undefined
@@ -29,9 +29,10 @@ export type Ledger = QuotaLedger & { accounts(): number }
 
 /** The ledger of a process, as one of its threads uses it. Exact: units charged equal units admitted, by all threads together. */
 export function createLedger(options: LedgerOptions): Ledger {
-  const { calendar, accountsMax = ACCOUNTS_MAX, limitsVersion = () => 0, requestBookings } = options
+  const { calendar, accountsMax = ACCOUNTS_MAX, limitsVersion = () => 0, requestBookings = () => {} } = options
+  const isShared = options.requestBookings !== undefined
   const memory = options.memory ?? new QuotaMemory(createQuotaMemory({ accountsMax, threads: 1 }), 0)
-  const context: QuotaContext = { memory, calendar, limitsVersion, requestBookings }
+  const context: QuotaContext = { memory, calendar, limitsVersion, isShared, requestBookings }
   const held = new Map<string, SubscriptionQuota>()
   for (const [subscriptionId, units] of options.spentBefore ?? []) {
     const cell = memory.attach(subscriptionId, false)
@@ -54,8 +55,7 @@ export function createLedger(options: LedgerOptions): Ledger {
       const nowMs = Math.floor(monotonicMs)
       for (let cell = 1; cell < memory.cellsEnd; cell++) {
         if (!memory.isAccount(cell)) continue
-        const mayClose = () =>
-          (requestBookings === undefined || !hasUnbooked(memory, cell)) && isIdle(memory, cell, nowMs)
+        const mayClose = () => (!isShared || !hasUnbooked(memory, cell)) && isIdle(memory, cell, nowMs)
         const mayForget = () =>
           memory.float(cell, ACCOUNT.used) === 0 || memory.float(cell, ACCOUNT.month) < calendar.month
         memory.closeIf(cell, mayClose, mayForget)

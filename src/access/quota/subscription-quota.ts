@@ -22,8 +22,10 @@ export type QuotaContext = {
   readonly calendar: Calendar
   /** The version of the limits that this thread knows; it grows with each change. A thread that does not know the newest yet leaves them as they are. */
   limitsVersion(): number
-  /** With a shared ledger: asks for the bookings that are marked as requested. Undefined without one. */
-  readonly requestBookings: (() => void) | undefined
+  /** Whether other processes spend the same quota: then every charge is booked in the shared ledger. */
+  readonly isShared: boolean
+  /** Asks the shared ledger for the bookings that are marked as requested. */
+  requestBookings(): void
 }
 
 type Draw = CallTerms['draws'][number]
@@ -58,7 +60,7 @@ export class SubscriptionQuota implements QuotaAccount {
     this.#lockCurrent(terms, draws, nowMs)
     const memory = this.#memory
     const cell = this.#cell
-    const { requestBookings } = this.#context
+    const { isShared } = this.#context
     const used = memory.float(cell, ACCOUNT.used)
     let isShort = used + cost > memory.float(cell, ACCOUNT.monthCeiling)
     for (const { bucket, amount } of draws) {
@@ -66,12 +68,12 @@ export class SubscriptionQuota implements QuotaAccount {
       if (amount * memory.float(bucketCell, BUCKET.partsPerUnit) > memory.float(bucketCell, BUCKET.level))
         isShort = true
     }
-    const isAhead = requestBookings !== undefined && this.#wouldExceedChunk(call)
+    const isAhead = isShared && this.#wouldExceedChunk(call)
     if (isShort || isAhead) return this.#refuse(call, nowMs, isAhead)
     for (const { bucket, amount } of draws) this.#draw(bucket, amount)
     memory.setFloat(cell, ACCOUNT.used, used + cost)
     const charged = { ok: true as const, cost, limit: null, remaining: null, resetMs: 0 }
-    if (requestBookings === undefined) {
+    if (!isShared) {
       this.#unlockWithQuota(charged, nowMs)
       return charged
     }
@@ -100,15 +102,15 @@ export class SubscriptionQuota implements QuotaAccount {
       if (memory.float(bucketCell, BUCKET.level) > capacity) memory.setFloat(bucketCell, BUCKET.level, capacity)
     }
     memory.unlock(cell)
-    if (this.#context.requestBookings !== undefined) memory.mark(MARK.unbooked, cell)
+    if (this.#context.isShared) memory.mark(MARK.unbooked, cell)
   }
 
   view(terms: Terms, monotonicMs: number): QuotaView {
     const nowMs = Math.floor(monotonicMs)
     const memory = this.#memory
+    const { isShared } = this.#context
     // A bucket that was never drawn from is full here, but not necessarily in the shared ledger: it gets a cell, so that bookings include it.
-    const isLeased = this.#context.requestBookings !== undefined
-    const shown = isLeased ? terms.buckets.map((_, bucket) => ({ bucket, amount: 0 })) : NO_DRAWS
+    const shown = isShared ? terms.buckets.map((_, bucket) => ({ bucket, amount: 0 })) : NO_DRAWS
     this.#lockCurrent(terms, shown, nowMs)
     const cell = this.#cell
     refillAll(memory, cell, nowMs)
@@ -132,7 +134,7 @@ export class SubscriptionQuota implements QuotaAccount {
     })
     const budget = { limit: null, remaining: null, resetMs: 0 }
     this.#unlockWithQuota(budget, nowMs)
-    if (isOld && isLeased) this.#requestBooking()
+    if (isOld && isShared) this.#requestBooking()
     const resetMs = this.#context.calendar.untilNextMonthMs(monotonicMs)
     return { ...budget, month: { limit: terms.unitsPerMonth, used, resetMs }, buckets }
   }
@@ -265,7 +267,7 @@ export class SubscriptionQuota implements QuotaAccount {
     const bucketCell = this.#bucketCells[bucket] as number
     const parts = amount * memory.float(bucketCell, BUCKET.partsPerUnit)
     memory.setFloat(bucketCell, BUCKET.level, memory.float(bucketCell, BUCKET.level) - parts)
-    if (this.#context.requestBookings === undefined) return
+    if (!this.#context.isShared) return
     memory.setFloat(bucketCell, BUCKET.spent, memory.float(bucketCell, BUCKET.spent) + parts)
   }
 
@@ -306,18 +308,18 @@ export class SubscriptionQuota implements QuotaAccount {
 
   #requestBooking(): void {
     this.#memory.mark(MARK.requested, this.#cell)
-    this.#context.requestBookings?.()
+    this.#context.requestBookings()
   }
 
   /** Names the limit with the longest wait, and unlocks the account. */
   #refuse({ draws, cost }: CallTerms, nowMs: number, isAhead: boolean): OverLimit {
     const memory = this.#memory
     const cell = this.#cell
-    const isLeased = this.#context.requestBookings !== undefined
-    const shortestMs = isLeased ? REBOOK_MS : 0
+    const { isShared } = this.#context
+    const shortestMs = isShared ? REBOOK_MS : 0
     const { buckets } = this.#terms
     const unitsPerMonth = memory.float(cell, ACCOUNT.unitsPerMonth)
-    let limitName: LimitName = isLeased ? 'unitsPerSecond' : 'unitsPerMonth'
+    let limitName: LimitName = isShared ? 'unitsPerSecond' : 'unitsPerMonth'
     let limitSize = 0
     let retryAfterMs = 0
     for (const { bucket, amount } of draws) {
@@ -330,7 +332,7 @@ export class SubscriptionQuota implements QuotaAccount {
       retryAfterMs = needMs
     }
     const isMonthSpent = memory.float(cell, ACCOUNT.used) + cost > memory.float(cell, ACCOUNT.monthCeiling)
-    if (unitsPerMonth !== Number.POSITIVE_INFINITY && (isMonthSpent || (isLeased && draws.length === 0))) {
+    if (unitsPerMonth !== Number.POSITIVE_INFINITY && (isMonthSpent || (isShared && draws.length === 0))) {
       const needMs = cost > unitsPerMonth ? Number.POSITIVE_INFINITY : this.#context.calendar.untilNextMonthMs(nowMs)
       if (needMs >= retryAfterMs) {
         limitName = 'unitsPerMonth'
@@ -342,7 +344,7 @@ export class SubscriptionQuota implements QuotaAccount {
     const refused = { ok: false, reason: 'over-limit', limitName, limitSize, cost, retryAfterMs } as const
     const outcome = { ...refused, limit: null, remaining: null, resetMs: 0 }
     this.#unlockWithQuota(outcome, nowMs)
-    if (isLeased && (isAhead || isOld)) this.#requestBooking()
+    if (isShared && (isAhead || isOld)) this.#requestBooking()
     return outcome
   }
 
