@@ -1,5 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
 import type { RedisLink, RedisOutcome } from '../../platform/db/redis.ts'
+import { settledWithin } from '../../platform/process/clock.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { AccessMetrics } from '../metrics.ts'
 import { applyBooked, goLocal, takeBooking } from './booking.ts'
@@ -213,9 +214,7 @@ export async function startSharedLedger(options: SharedLedgerOptions, deps: Shar
           }
           await report('leave')
         })()
-        const { promise: late, resolve } = Promise.withResolvers<void>()
-        using _timer = clock.setTimer(CLOSE_MS, resolve)
-        await Promise.race([last, late])
+        await settledWithin(last, CLOSE_MS, clock)
       }
       isClosed = true
     },

@@ -1,11 +1,13 @@
 import type { Clock } from '../../core/clock.ts'
 import { messageOf } from '../../core/error.ts'
+import { settledWithin } from '../../platform/process/clock.ts'
 import type { Lifecycle } from '../../platform/process/lifecycle.ts'
-import { responded } from './responded.ts'
 import type { AccessStore } from './store.ts'
 
 /** A store that does not respond is reported as degraded after this time: a broken connection may give no error. */
 const STORE_SILENCE_MS = 3000
+/** How long closing waits for a call that gets no response. */
+const CLOSE_MS = 1000
 
 export type StoreProbeDeps = {
   readonly store: Pick<AccessStore, 'revision'>
@@ -36,6 +38,6 @@ export function createStoreProbe({ store, clock, lifecycle }: StoreProbeDeps): A
         probing = undefined
       })
     },
-    [Symbol.asyncDispose]: () => responded(probing, clock),
+    [Symbol.asyncDispose]: () => settledWithin(probing, CLOSE_MS, clock),
   }
 }

@@ -1,14 +1,16 @@
 import type { Clock } from '../../core/clock.ts'
 import { messageOf } from '../../core/error.ts'
+import { settledWithin } from '../../platform/process/clock.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { AccessOptions } from '../options.ts'
 import { type Calendar, HOUR_MS } from '../quota/calendar.ts'
-import { responded } from '../store/responded.ts'
 import type { AccessStore } from '../store/store.ts'
 
 /** Few at a time, so that a store with many old rows is not busy with it for long. */
 const HOURS_MAX = 48
 const DAY_MS = 86_400_000
+/** How long closing waits for a store that does not respond. */
+const CLOSE_MS = 1000
 
 export type UsageRetentionDeps = {
   readonly store: Pick<AccessStore, 'pruneUsage'>
@@ -47,7 +49,7 @@ export function createUsageRetention(
     },
     [Symbol.asyncDispose]() {
       stop.abort()
-      return responded(pruning, clock)
+      return settledWithin(pruning, CLOSE_MS, clock)
     },
   }
 }

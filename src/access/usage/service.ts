@@ -2,7 +2,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { Random } from '../../core/random.ts'
 import { createUlid } from '../../core/ulid.ts'
 import { LOCK_WAIT_MS } from '../../platform/db/sql.ts'
-import { delay } from '../../platform/process/clock.ts'
+import { delay, settledWithin } from '../../platform/process/clock.ts'
 import { secureRandom } from '../../platform/process/random.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { Calendar } from '../quota/calendar.ts'
@@ -87,10 +87,8 @@ export function startUsage(deps: UsageDeps): Usage {
   }
 
   /** Waits for the store, but not for one that does not respond. */
-  async function flushWithin(timeoutMs: number): Promise<void> {
-    const { promise: late, resolve } = Promise.withResolvers<void>()
-    using _timer = clock.setTimer(timeoutMs, resolve)
-    await Promise.race([(flushing ?? Promise.resolve()).then(flush), late])
+  function flushWithin(timeoutMs: number): Promise<void> {
+    return settledWithin((flushing ?? Promise.resolve()).then(flush), timeoutMs, clock)
   }
 
   const isStoreLocked = () => writer.state().failing?.code === 'store-locked'

@@ -9,6 +9,7 @@ import type { Random } from '../../core/random.ts'
 import { createUlid } from '../../core/ulid.ts'
 import { resolveSecret, type SecretSources } from '../../platform/config/secret-ref.ts'
 import type { BaseDeps } from '../../platform/process/base-deps.ts'
+import { settledWithin } from '../../platform/process/clock.ts'
 import type { MetricsRegistry } from '../../platform/telemetry/metrics-registry.ts'
 import { createLago } from './lago.ts'
 import { billingMetrics } from './metrics.ts'
@@ -116,9 +117,7 @@ export async function startBilling(options: BillingOptions, deps: BillingDeps): 
     async [Symbol.asyncDispose]() {
       isClosed = true
       timer?.cancel()
-      const { promise: late, resolve } = Promise.withResolvers<void>()
-      using _late = clock.setTimer(CLOSE_MS, resolve)
-      await Promise.race([running ?? Promise.resolve(), late])
+      await settledWithin(running, CLOSE_MS, clock)
       await store.billing.release(name, owner).catch(() => {})
       sink[Symbol.dispose]()
     },

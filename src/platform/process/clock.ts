@@ -27,6 +27,18 @@ export function delay(clock: Clock, delayMs: number): Promise<void> {
   return new Promise((resolve) => void clock.setTimer(delayMs, resolve))
 }
 
+/** Waits until the promise is settled, at most so long; rejects where it does within that time. A later rejection is ignored. */
+export async function settledWithin(
+  promise: Promise<unknown> | undefined,
+  timeoutMs: number,
+  clock: Clock,
+): Promise<void> {
+  if (promise === undefined) return
+  const { promise: late, resolve } = Promise.withResolvers<void>()
+  using _timer = clock.setTimer(timeoutMs, resolve)
+  await Promise.race([promise, late])
+}
+
 function within(ms: number): number {
   return Math.min(Math.max(0, ms), DELAY_MS_MAX)
 }

@@ -1,5 +1,6 @@
 import type { Clock, Timer } from '../../core/clock.ts'
 import type { Logger } from '../telemetry/logger.ts'
+import { settledWithin } from './clock.ts'
 
 export type HealthState = 'starting' | 'ok' | 'degraded' | 'draining'
 export type HealthReason = { part: string; reason: string; sinceMs: number }
@@ -92,12 +93,11 @@ export function createLifecycle(given: LifecycleOptions, deps: { clock: Clock; l
   }
 
   async function saveAll(): Promise<void> {
-    const { promise: late, resolve } = Promise.withResolvers<void>()
-    using _timer = clock.setTimer(SAVE_MS, resolve)
-    const saving = saves.map(({ name, save }) =>
-      save().catch((error: unknown) => log.error({ err: error, service: name }, 'saving failed')),
-    )
-    await Promise.race([Promise.all(saving), late])
+    const saveOne = ({ name, save }: (typeof saves)[number]) =>
+      save().catch((error: unknown) => log.error({ err: error, service: name }, 'saving failed'))
+    // Started after the timer, so that the time a save blocks the event loop counts too.
+    const saving = Promise.resolve().then(() => Promise.all(saves.map(saveOne)))
+    await settledWithin(saving, SAVE_MS, clock)
   }
 
   async function closeAll(leftMs: () => number): Promise<'closed' | 'failed'> {
