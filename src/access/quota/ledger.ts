@@ -1,10 +1,11 @@
 import type { Terms } from '../terms.ts'
 import type { Calendar } from './calendar.ts'
 import type { QuotaLedger } from './charge.ts'
+import type { QuotaContext } from './context.ts'
 import { QuotaMemory } from './memory.ts'
 import { ACCOUNT, createQuotaMemory } from './memory-layout.ts'
 import { hasUnbooked, isIdle } from './rules.ts'
-import { type QuotaContext, SubscriptionQuota } from './subscription-quota.ts'
+import { SubscriptionQuota } from './subscription-quota.ts'
 
 /** Open accounts; beyond it one is closed as if it were idle. */
 export const ACCOUNTS_MAX = 65_536

@@ -1,6 +1,4 @@
-import type { LimitName } from '../../contract/limits.ts'
 import type { BucketTerms, CallTerms, Terms } from '../terms.ts'
-import type { Calendar } from './calendar.ts'
 import {
   type Charge,
   type OverLimit,
@@ -9,24 +7,11 @@ import {
   type RemainingQuota,
   wholeUnits,
 } from './charge.ts'
+import type { QuotaContext } from './context.ts'
 import type { QuotaMemory } from './memory.ts'
 import { ACCOUNT, BUCKET, FIELD, FLAG, MARK } from './memory-layout.ts'
 import { capacityOf, refill, refillAll, rollMonth, setCeiling, unbooked } from './rules.ts'
-
-/** The shortest interval between bookings that only refresh the level, and the retry time of a call that waits for a booking. */
-const REBOOK_MS = 50
-
-/** What the quota accounts of one thread have in common. */
-export type QuotaContext = {
-  readonly memory: QuotaMemory
-  readonly calendar: Calendar
-  /** The version of the limits that this thread knows; it grows with each change. A thread that does not know the newest yet leaves them as they are. */
-  limitsVersion(): number
-  /** Whether other processes spend the same quota: then every charge is booked in the shared ledger. */
-  readonly isShared: boolean
-  /** Asks the shared ledger for the bookings that are marked as requested. */
-  requestBookings(): void
-}
+import { longestWait, msUntil, REBOOK_MS } from './waits.ts'
 
 type Draw = CallTerms['draws'][number]
 const NO_DRAWS: readonly Draw[] = []
@@ -129,7 +114,7 @@ export class SubscriptionQuota implements QuotaAccount {
             ? capacity
             : memory.float(bucketCell, BUCKET.level) / memory.float(bucketCell, BUCKET.partsPerUnit),
         ),
-        resetMs: bucketCell === 0 ? 0 : this.#msUntil(at, capacityOf(memory, cell, bucketCell)),
+        resetMs: bucketCell === 0 ? 0 : msUntil(memory, cell, bucketCell, capacityOf(memory, cell, bucketCell)),
       }
     })
     const budget = { limit: null, remaining: null, resetMs: 0 }
@@ -312,50 +297,26 @@ export class SubscriptionQuota implements QuotaAccount {
   }
 
   /** Names the limit with the longest wait, and unlocks the account. */
-  #refuse({ draws, cost }: CallTerms, nowMs: number, isAhead: boolean): OverLimit {
+  #refuse(call: CallTerms, nowMs: number, isAhead: boolean): OverLimit {
     const memory = this.#memory
     const cell = this.#cell
     const { isShared } = this.#context
-    const shortestMs = isShared ? REBOOK_MS : 0
-    const { buckets } = this.#terms
-    const unitsPerMonth = memory.float(cell, ACCOUNT.unitsPerMonth)
-    let limitName: LimitName = isShared ? 'unitsPerSecond' : 'unitsPerMonth'
-    let limitSize = 0
-    let retryAfterMs = 0
-    for (const { bucket, amount } of draws) {
-      const parts = amount * memory.float(this.#bucketCells[bucket] as number, BUCKET.partsPerUnit)
-      const needMs = Math.max(shortestMs, this.#msUntil(bucket, parts))
-      if (needMs <= retryAfterMs) continue
-      const { limit, perSecond } = buckets[bucket] as BucketTerms
-      limitName = limit
-      limitSize = perSecond
-      retryAfterMs = needMs
-    }
-    const isMonthSpent = memory.float(cell, ACCOUNT.used) + cost > memory.float(cell, ACCOUNT.monthCeiling)
-    if (unitsPerMonth !== Number.POSITIVE_INFINITY && (isMonthSpent || (isShared && draws.length === 0))) {
-      const needMs = cost > unitsPerMonth ? Number.POSITIVE_INFINITY : this.#context.calendar.untilNextMonthMs(nowMs)
-      if (needMs >= retryAfterMs) {
-        limitName = 'unitsPerMonth'
-        limitSize = unitsPerMonth
-        retryAfterMs = isMonthSpent ? needMs : REBOOK_MS
-      }
-    }
+    const wait = longestWait(this.#context, cell, this.#bucketCells, this.#terms, call, nowMs)
     const isOld = nowMs - memory.float(cell, ACCOUNT.bookedAtMs) >= REBOOK_MS
-    const refused = { ok: false, reason: 'over-limit', limitName, limitSize, cost, retryAfterMs } as const
-    const outcome = { ...refused, limit: null, remaining: null, resetMs: 0 }
+    const outcome = {
+      ok: false as const,
+      reason: 'over-limit' as const,
+      limitName: wait.limitName,
+      limitSize: wait.limitSize,
+      cost: call.cost,
+      retryAfterMs: wait.retryAfterMs,
+      limit: null,
+      remaining: null,
+      resetMs: 0,
+    }
     this.#unlockWithQuota(outcome, nowMs)
     if (isShared && (isAhead || isOld)) this.#requestBooking()
     return outcome
-  }
-
-  #msUntil(bucket: number, parts: number): number {
-    const memory = this.#memory
-    const bucketCell = this.#bucketCells[bucket] as number
-    const missing = parts - memory.float(bucketCell, BUCKET.level)
-    if (missing <= 0) return 0
-    const partsPerMs = memory.float(bucketCell, BUCKET.partsPerMs) * memory.float(this.#cell, ACCOUNT.share)
-    const isNever = parts > capacityOf(memory, this.#cell, bucketCell) || partsPerMs === 0
-    return isNever ? Number.POSITIVE_INFINITY : Math.ceil(missing / partsPerMs)
   }
 
   /** Fills in the tighter of units bucket and month, and unlocks the account. In place, because every call has one. */
@@ -373,7 +334,7 @@ export class SubscriptionQuota implements QuotaAccount {
       else {
         refill(memory, cell, bucketCell, nowMs)
         left = memory.float(bucketCell, BUCKET.level) / memory.float(bucketCell, BUCKET.partsPerUnit)
-        resetMs = this.#msUntil(unitsBucket, capacityOf(memory, cell, bucketCell))
+        resetMs = msUntil(memory, cell, bucketCell, capacityOf(memory, cell, bucketCell))
       }
     }
     const unitsPerMonth = memory.float(cell, ACCOUNT.unitsPerMonth)
