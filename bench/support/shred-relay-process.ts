@@ -4,7 +4,7 @@ import { systemClock } from '../../src/platform/process/clock.ts'
 import { secureRandom } from '../../src/platform/process/random.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import type { UdpEngine } from '../../src/platform/udp/port.ts'
-import { startRelayLink } from '../../src/shreds/relay/link.ts'
+import { startRelayInWorker } from '../../src/shreds/relay/relay-in-worker.ts'
 import { LEADER_ID, VERSION } from '../../test/support/shreds.ts'
 
 /**
@@ -51,7 +51,7 @@ function cpuTimes(): { cpuMs: number; otherCpuMs: number } {
 
 const LIMITS = { shredsPerSlotMax: 32_768, window: { backSlots: 64, aheadSlots: 32 } }
 
-const relay = await startRelayLink(
+const relay = await startRelayInWorker(
   {
     port: {
       listen: { host: '127.0.0.1', port: Number(port) },

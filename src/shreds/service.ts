@@ -10,8 +10,8 @@ import { createServedDestinations } from './destinations/serve-destinations.ts'
 import { shredsMetrics } from './metrics.ts'
 import { parseListen, type ShredsOptions } from './options.ts'
 import type { LeaderRange } from './relay/leaders.ts'
-import { startRelayLink } from './relay/link.ts'
 import type { RelayOptions, RelayReport } from './relay/protocol.ts'
+import { startRelayInWorker } from './relay/relay-in-worker.ts'
 import { decodedLimitsOf, slotLimitsMax, slotLimitsOf } from './relay/slot-limits.ts'
 import { createAlarms } from './report/alarms.ts'
 import { startDelivery } from './report/delivery.ts'
@@ -109,7 +109,7 @@ export async function startShreds(options: StartOptions, deps: ShredsDeps): Prom
   }
 
   const relay = opening.use(
-    await startRelayLink(
+    await startRelayInWorker(
       {
         ...relayOptionsOf(options, slotLength.ms()),
         leaders: deps.leaders?.ranges() ?? [],

@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Random } from '../../core/random.ts'
-import { startWriterThread } from '../../platform/ring-file/writer-thread.ts'
+import { startWriterInWorker } from '../../platform/ring-file/writer-in-worker.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { RingWriterOptions } from './options.ts'
 import type { RingWriterService, RingWriterStats } from './writer-service.ts'
@@ -33,7 +33,7 @@ export async function startRingWriterWorker(
   let stats = NO_STATS
   let isPaused = false
 
-  const supervised = await startWriterThread<ToWriterThread, FromWriterThread>(
+  const supervised = await startWriterInWorker<ToWriterThread, FromWriterThread>(
     { entry: THREAD, data: options, resetAfterMs: RESET_AFTER_MS, youngMib: YOUNG_MIB },
     {
       clock,

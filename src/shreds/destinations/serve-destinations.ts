@@ -3,8 +3,8 @@ import type { Clock } from '../../core/clock.ts'
 import { ownAddresses } from '../../platform/udp/socket.ts'
 import type { ShredsMetrics } from '../metrics.ts'
 import type { ShredsOptions } from '../options.ts'
-import type { RelayLink } from '../relay/link.ts'
 import type { Lease } from '../relay/protocol.ts'
+import type { RelayWorker } from '../relay/relay-in-worker.ts'
 import type { Challenger } from './challenge.ts'
 import { createLabelIndexes } from './label-indexes.ts'
 import { candidatesOf, decideLeases, type LeaseDecisions } from './leases.ts'
@@ -22,7 +22,7 @@ export type ServedDestinations = {
 }
 
 export type ServedTargets = {
-  readonly relay: Pick<RelayLink, 'ready' | 'setDestinations'>
+  readonly relay: Pick<RelayWorker, 'ready' | 'setDestinations'>
   readonly challenger: Pick<Challenger, 'setChallenges' | 'tick'>
 }
 

@@ -3,10 +3,10 @@ import { scheduleThisThread } from '../../platform/native/thread-schedule.ts'
 import { openWorkerPort } from '../../platform/process/worker.ts'
 import { wake } from '../../platform/udp/wake-event.ts'
 import { importPublicKey, verifyEd25519 } from '../../solana/crypto/ed25519.ts'
-import type { FromSignatureThread, SignatureThreadOptions, ToSignatureThread } from './signature-link.ts'
+import type { FromSignatureThread, SignatureThreadOptions, ToSignatureThread } from './signature-check-in-worker.ts'
 import { openSignatureReader } from './signature-ring.ts'
 
-/** Entry file of the thread that checks signatures for the relay. Started by `signature-link.ts`; ends after a `stop` message. */
+/** Entry file of the thread that checks signatures for the relay. Started by `signature-check-in-worker.ts`; ends after a `stop` message. */
 const link = openWorkerPort<ToSignatureThread, FromSignatureThread>()
 if (link === undefined) throw new Error('this file runs only as a worker thread')
 const { memory, wakeFd, priority } = link.data as SignatureThreadOptions

@@ -1,5 +1,5 @@
 import type { Logger } from '../../platform/telemetry/logger.ts'
-import type { RelayReady } from '../relay/link.ts'
+import type { RelayReady } from '../relay/relay-in-worker.ts'
 
 export type StartFacts = {
   readonly ready: RelayReady

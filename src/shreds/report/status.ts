@@ -1,7 +1,6 @@
 import type { GrantedSchedule } from '../../platform/native/thread-schedule.ts'
 import type { LeaseDecisions, LeaseRefusal } from '../destinations/leases.ts'
 import { keyOf } from '../relay/fan-out.ts'
-import type { RelayReady } from '../relay/link.ts'
 import {
   type DestinationState,
   type Lease,
@@ -9,6 +8,7 @@ import {
   type RelayCounts,
   type RelayReport,
 } from '../relay/protocol.ts'
+import type { RelayReady } from '../relay/relay-in-worker.ts'
 import type { Alarm } from './alarms.ts'
 
 /** The `shreds` response of the control socket. */

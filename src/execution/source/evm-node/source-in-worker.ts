@@ -1,5 +1,5 @@
 import type { BaseDeps } from '../../../platform/process/base-deps.ts'
-import { startWriterThread } from '../../../platform/ring-file/writer-thread.ts'
+import { startWriterInWorker } from '../../../platform/ring-file/writer-in-worker.ts'
 import type { Logger, LogLevel } from '../../../platform/telemetry/logger.ts'
 import type { EvmNodeOptions } from './source.ts'
 import type { FromSourceThread } from './source-thread.ts'
@@ -16,7 +16,7 @@ export function startEvmNodeWorker(
   options: EvmNodeOptions,
   { log, clock, random }: BaseDeps,
 ): Promise<AsyncDisposable> {
-  return startWriterThread<never, FromSourceThread>(
+  return startWriterInWorker<never, FromSourceThread>(
     { entry: THREAD, data: options, resetAfterMs: RESET_AFTER_MS, endMs: END_MS, youngMib: YOUNG_MIB },
     {
       clock,

@@ -2,7 +2,7 @@ import { messageOf } from '../../../core/error.ts'
 import { systemClock } from '../../../platform/process/clock.ts'
 import { secureRandom } from '../../../platform/process/random.ts'
 import { openWorkerPort } from '../../../platform/process/worker.ts'
-import type { WriterFailed } from '../../../platform/ring-file/writer-thread.ts'
+import type { WriterFailed } from '../../../platform/ring-file/writer-in-worker.ts'
 import { createLogger } from '../../../platform/telemetry/logger.ts'
 import { type EvmNodeOptions, startEvmNodeSource } from './source.ts'
 

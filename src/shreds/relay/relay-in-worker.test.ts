@@ -6,8 +6,8 @@ import { systemClock } from '../../platform/process/clock.ts'
 import { secureRandom } from '../../platform/process/random.ts'
 import { until } from '../../platform/process/test-wait.ts'
 import { silentLogger } from '../../platform/telemetry/logger.ts'
-import { startRelayLink } from './link.ts'
 import type { RelayOptions, RelayReport } from './protocol.ts'
+import { startRelayInWorker } from './relay-in-worker.ts'
 
 const LIMITS = { shredsPerSlotMax: 32_768, window: { backSlots: 64, aheadSlots: 32 } }
 const OPTIONS: RelayOptions = {
@@ -36,7 +36,7 @@ test('a thread that dies is restarted on the same port, with its destinations', 
   using sink = await openSink()
   const states: boolean[] = []
   const reports: RelayReport[] = []
-  await using relay = await startRelayLink(OPTIONS, {
+  await using relay = await startRelayInWorker(OPTIONS, {
     clock: systemClock,
     random: secureRandom,
     log: silentLogger,
@@ -63,7 +63,7 @@ test('a thread that dies is restarted on the same port, with its destinations', 
 test('a thread that sends no report for 30 s is replaced', async () => {
   const clock = createManualClock()
   const states: boolean[] = []
-  await using _relay = await startRelayLink(OPTIONS, {
+  await using _relay = await startRelayInWorker(OPTIONS, {
     clock,
     random: secureRandom,
     log: silentLogger,
@@ -91,7 +91,7 @@ test('a port in use at the first start is an error for the caller and not a rest
   const states: boolean[] = []
   const listen = { host: '127.0.0.1', port: taken.port }
   await assert.rejects(
-    startRelayLink(
+    startRelayInWorker(
       { ...OPTIONS, port: { ...OPTIONS.port, listen } },
       {
         clock: systemClock,

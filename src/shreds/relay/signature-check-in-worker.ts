@@ -17,9 +17,9 @@ export type ToSignatureThread = { readonly kind: 'stop' }
 export type FromSignatureThread = { readonly kind: 'ready' } | { readonly kind: 'alive' }
 
 /** The thread that checks signatures for the relay. One that dies is restarted; the relay checks signatures itself meanwhile. */
-export type SignatureLink = AsyncDisposable & Pick<SignatureThreadOptions, 'memory' | 'wakeFd'>
+export type SignatureCheckWorker = AsyncDisposable & Pick<SignatureThreadOptions, 'memory' | 'wakeFd'>
 
-export type SignatureLinkDeps = BaseDeps & {
+export type SignatureCheckDeps = BaseDeps & {
   /** The file of the thread; tests pass one that can die. */
   readonly entry?: URL | undefined
 }
@@ -29,10 +29,10 @@ const LIVENESS_MS = 30_000
 const THREAD = new URL('./signature-thread.ts', import.meta.url)
 
 /** Undefined where the relay cannot be woken: without the system calls of the engine `sendmmsg`. Does not wait until the thread runs. */
-export async function startSignatureLink(
+export async function startSignatureCheckInWorker(
   { priority }: Pick<SignatureThreadOptions, 'priority'>,
-  { clock, random, log, entry = THREAD }: SignatureLinkDeps,
-): Promise<SignatureLink | undefined> {
+  { clock, random, log, entry = THREAD }: SignatureCheckDeps,
+): Promise<SignatureCheckWorker | undefined> {
   const wakeEvent = await openWakeEvent()
   if (wakeEvent === undefined) return undefined
   const memory = createSignatureMemory()

@@ -3,9 +3,9 @@ import type { BaseDeps } from '../../platform/process/base-deps.ts'
 import { type InstanceEvents, supervise } from '../../platform/process/supervise.ts'
 import { startWorker, type WorkerThread } from '../../platform/process/worker.ts'
 import type { FromRelay, RelayOptions, RelayReport, ToRelay } from './protocol.ts'
-import { type SignatureLink, startSignatureLink } from './signature-link.ts'
+import { type SignatureCheckWorker, startSignatureCheckInWorker } from './signature-check-in-worker.ts'
 
-export type RelayLinkDeps = BaseDeps & {
+export type RelayWorkerDeps = BaseDeps & {
   onReport(report: RelayReport): void
   onState(isUp: boolean): void
   /** The file of the checking thread; tests pass one that can die. */
@@ -15,7 +15,7 @@ export type RelayLinkDeps = BaseDeps & {
 export type RelayReady = Extract<FromRelay, { kind: 'ready' }>
 
 /** The relay thread as the service sees it. */
-export type RelayLink = AsyncDisposable & {
+export type RelayWorker = AsyncDisposable & {
   readonly ready: RelayReady
   /** Resolves when the relay sends to these destinations and no others. */
   setDestinations(list: RelayOptions['destinations']): Promise<void>
@@ -32,12 +32,12 @@ const STOP_MS = 2000
 const THREAD = new URL('./thread.ts', import.meta.url)
 
 /** Starts the relay thread, and the checking thread if signatures are checked, and waits until its UDP port is open; throws when it cannot be opened. A thread that dies later is restarted. */
-export async function startRelayLink(options: RelayOptions, deps: RelayLinkDeps): Promise<RelayLink> {
+export async function startRelayInWorker(options: RelayOptions, deps: RelayWorkerDeps): Promise<RelayWorker> {
   const { clock, random, log } = deps
   await using opening = new AsyncDisposableStack()
-  let signatures: SignatureLink | undefined
+  let signatures: SignatureCheckWorker | undefined
   if (options.signatures === 'auto' && options.port.engine !== 'dgram') {
-    signatures = await startSignatureLink(
+    signatures = await startSignatureCheckInWorker(
       { priority: options.schedule.priority },
       { clock, random, log, entry: deps.signatureEntry },
     )

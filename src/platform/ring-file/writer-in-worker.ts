@@ -7,14 +7,14 @@ import { startWorker, type WorkerDeps, type WorkerThread } from '../process/work
 /** Why a thread cannot write its ring; it posts this instead of getting ready. */
 export type WriterFailed = { readonly kind: 'failed'; readonly message: string }
 
-export type WriterThreadOptions = Pick<WorkerDeps<never>, 'endMs' | 'youngMib'> & {
+export type WriterWorkerOptions = Pick<WorkerDeps<never>, 'endMs' | 'youngMib'> & {
   readonly entry: URL
   readonly data: unknown
   /** A thread that ended sooner counts as one that cannot start. */
   readonly resetAfterMs: number
 }
 
-export type WriterThreadDeps<In, Out extends { readonly kind: string }> = {
+export type WriterWorkerDeps<In, Out extends { readonly kind: string }> = {
   readonly clock: Clock
   readonly random: Random
   /** `ready` reports that the ring is written. */
@@ -28,9 +28,9 @@ const RESTART = { firstMs: 500, maxMs: 30_000 }
  * Starts a thread that writes an event ring, and waits until it does. Throws `ring-unwritable` when it cannot. A thread that dies later is
  * restarted; each begins a new ring.
  */
-export async function startWriterThread<In, Out extends { readonly kind: string }>(
-  { entry, data, resetAfterMs, ...limits }: WriterThreadOptions,
-  { clock, random, onMessage, onRestart }: WriterThreadDeps<In, Out>,
+export async function startWriterInWorker<In, Out extends { readonly kind: string }>(
+  { entry, data, resetAfterMs, ...limits }: WriterWorkerOptions,
+  { clock, random, onMessage, onRestart }: WriterWorkerDeps<In, Out>,
 ): Promise<Supervised<WorkerThread<In>>> {
   const supervised = supervise<WorkerThread<In>>(
     { backoff: RESTART, resetAfterMs, firstStartsMax: 1 },
