@@ -1,6 +1,7 @@
 import type { BaseDeps } from '../../platform/process/base-deps.ts'
+import { startStoppableWorker } from '../../platform/process/stoppable-worker.ts'
 import { type InstanceEvents, supervise } from '../../platform/process/supervise.ts'
-import { startWorker, type WorkerThread } from '../../platform/process/worker.ts'
+import type { WorkerThread } from '../../platform/process/worker.ts'
 import type { SlotReport } from './events.ts'
 import { createInputMemory } from './input-ring.ts'
 import type { TableAccount, TableChanges } from './lookup-tables.ts'
@@ -89,13 +90,8 @@ export async function startDecoded(
   let latest: DecodedThreadReport | undefined
 
   function start(events: InstanceEvents): WorkerThread<ToDecoded> {
-    const stopped = Promise.withResolvers<void>()
-    let hasFailed = false
-    const fail = (error: Error): void => {
-      hasFailed = true
-      events.failed(error)
-    }
-    const thread = startWorker<ToDecoded, FromDecoded>(THREAD, threadOptions, {
+    const thread = startStoppableWorker<ToDecoded, FromDecoded>(THREAD, threadOptions, {
+      clock,
       onMessage(message) {
         switch (message.kind) {
           case 'ready':
@@ -104,7 +100,7 @@ export async function startDecoded(
             if (supervised.restarts > 0) deps.onState(true)
             return
           case 'failed':
-            return fail(new Error(message.message))
+            return thread.fail(new Error(message.message))
           case 'tables':
             return lookupTables?.change(message)
           case 'report':
@@ -113,26 +109,12 @@ export async function startDecoded(
             deps.onReport?.(message)
             for (const slot of message.slots) deps.onSlot?.(slot)
             return
-          case 'stopped':
-            return stopped.resolve()
         }
       },
-      onDeath: fail,
-      endMs: 0,
+      onDeath: events.failed,
+      stopMs: STOP_MS,
     })
-    return {
-      post: thread.post,
-      async [Symbol.asyncDispose]() {
-        if (!hasFailed) {
-          thread.post({ kind: 'stop' })
-          // A thread that does not confirm in time is terminated.
-          const limit = clock.setTimer(STOP_MS, stopped.resolve)
-          await stopped.promise
-          limit.cancel()
-        }
-        await thread[Symbol.asyncDispose]()
-      },
-    }
+    return thread
   }
 
   const supervised = opening.use(

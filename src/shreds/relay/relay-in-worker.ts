@@ -1,7 +1,8 @@
 import { ServiceError } from '../../core/error.ts'
 import type { BaseDeps } from '../../platform/process/base-deps.ts'
+import { startStoppableWorker } from '../../platform/process/stoppable-worker.ts'
 import { type InstanceEvents, supervise } from '../../platform/process/supervise.ts'
-import { startWorker, type WorkerThread } from '../../platform/process/worker.ts'
+import type { WorkerThread } from '../../platform/process/worker.ts'
 import type { FromRelay, RelayOptions, RelayReport, ToRelay } from './protocol.ts'
 import { type SignatureCheckWorker, startSignatureCheckInWorker } from './signature-check-in-worker.ts'
 
@@ -51,13 +52,7 @@ export async function startRelayInWorker(options: RelayOptions, deps: RelayWorke
   let listen = options.port.listen
 
   function start(events: InstanceEvents): RelayThread {
-    const stopped = Promise.withResolvers<void>()
-    let hasFailed = false
-    const fail = (error: Error): void => {
-      hasFailed = true
-      events.failed(error)
-    }
-    const thread = startWorker<ToRelay, FromRelay>(
+    const thread = startStoppableWorker<ToRelay, FromRelay>(
       THREAD,
       {
         ...options,
@@ -68,6 +63,7 @@ export async function startRelayInWorker(options: RelayOptions, deps: RelayWorke
         limits,
       } satisfies RelayOptions,
       {
+        clock,
         onMessage(message) {
           switch (message.kind) {
             case 'ready':
@@ -75,7 +71,9 @@ export async function startRelayInWorker(options: RelayOptions, deps: RelayWorke
               events.ready()
               return onReady(message, thread)
             case 'failed':
-              return fail(new ServiceError(message.code, message.message, message.fix ? { fix: message.fix } : {}))
+              return thread.fail(
+                new ServiceError(message.code, message.message, message.fix ? { fix: message.fix } : {}),
+              )
             case 'settled':
               settling.get(message.round)?.()
               settling.delete(message.round)
@@ -83,27 +81,13 @@ export async function startRelayInWorker(options: RelayOptions, deps: RelayWorke
             case 'report':
               events.alive()
               return deps.onReport(message)
-            case 'stopped':
-              return stopped.resolve()
           }
         },
-        onDeath: fail,
-        endMs: 0,
+        onDeath: events.failed,
+        stopMs: STOP_MS,
       },
     )
-    return {
-      post: thread.post,
-      async [Symbol.asyncDispose]() {
-        if (!hasFailed) {
-          thread.post({ kind: 'stop' })
-          // A thread that does not confirm in time is terminated.
-          const limit = clock.setTimer(STOP_MS, stopped.resolve)
-          await stopped.promise
-          limit.cancel()
-        }
-        await thread[Symbol.asyncDispose]()
-      },
-    }
+    return thread
   }
 
   function onReady(message: RelayReady, thread: RelayThread): void {
