@@ -1,7 +1,7 @@
 import type { TokenRefusal } from '../contract/errors.ts'
 import type { LimitName } from '../contract/limits.ts'
 import type { ProductKey } from '../contract/products.ts'
-import { setBounded } from './bounded-map.ts'
+import { setBoundedCopy } from './bounded-map.ts'
 import {
   CALLERS_MAX,
   type CachedCaller,
@@ -136,7 +136,7 @@ export function createCallAdmission(deps: CallAdmissionDeps): CallAdmission {
       let meter = meters.get(subscriptionId)
       if (meter === undefined) {
         meter = usage.createMeter(subscriptionId, NO_TOKEN)
-        setBounded(meters, subscriptionId, meter, callersMax)
+        setBoundedCopy(meters, subscriptionId, meter, callersMax)
       }
       usage.countBytes(meter, at, bytes)
     },

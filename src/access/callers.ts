@@ -3,7 +3,7 @@ import type { TokenRefusal } from '../contract/errors.ts'
 import type { Limits } from '../contract/limits.ts'
 import type { NodeUser, ProductKey } from '../contract/products.ts'
 import type { Clock } from '../core/clock.ts'
-import { setBounded } from './bounded-map.ts'
+import { setBoundedCopy } from './bounded-map.ts'
 import type { PresentedLogin, PresentedToken } from './credentials.ts'
 import type { CallMetrics } from './metrics.ts'
 import type { PlanTable } from './plan.ts'
@@ -149,7 +149,7 @@ export function createCallers(deps: CallersDeps): CallerCache {
     if (!isWellFormed) return REFUSED.malformed
     if (found === undefined || !isSame) return REFUSED.unknown
     const caller = authorize(found, product, nowMs)
-    if (caller.ok) setBounded(byText, text, caller, callersMax)
+    if (caller.ok) setBoundedCopy(byText, text, caller, callersMax)
     return caller
   }
 
@@ -183,7 +183,7 @@ export function createCallers(deps: CallersDeps): CallerCache {
       account: ledger.open(subscription.id, own, clock.monotonicMs()),
       endsAtSeconds: endSecondsOf(token, subscription),
     }
-    setBounded(byDigest, token.sha256, caller, callersMax)
+    setBoundedCopy(byDigest, token.sha256, caller, callersMax)
     return caller
   }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { BURST_SECONDS, type Limits } from '../contract/limits.ts'
 import { RPC_METHODS, rpcMethod, SEND_METHOD } from '../contract/rpc-methods.ts'
+import { setBounded } from '../core/bounded-map.ts'
 import { ServiceError } from '../core/error.ts'
 
 export type Plan = { readonly name: string; readonly limits: Limits }
@@ -174,9 +175,7 @@ export function createPlanTable(limitsByName: Plans, onUnknown?: (name: string) 
       const known = shared.get(key)
       if (known !== undefined) return known
       const limits: Limits = { ...base, ...overrides, methods: { ...base.methods, ...overrides.methods } }
-      const [oldest] = shared.keys()
-      if (shared.size >= SHARED_MAX && oldest !== undefined) shared.delete(oldest)
-      shared.set(key, limits)
+      setBounded(shared, key, limits, SHARED_MAX)
       return limits
     },
   }

@@ -1,4 +1,5 @@
 import { hash, timingSafeEqual } from 'node:crypto'
+import { setBounded } from '../../core/bounded-map.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Random } from '../../core/random.ts'
 import type { OidcPerson } from '../oidc/person.ts'
@@ -44,13 +45,12 @@ export function createSessions({ clock, random }: { clock: Clock; random: Random
       const ownerId = owner.kind === 'token' ? owner.adminId : owner.person.id
       const own = [...held].filter(([, session]) => session.ownerId === ownerId)
       if (own.length >= SESSIONS_PER_ADMIN_MAX) held.delete((own[0] as [string, Held])[0])
-      if (held.size >= SESSIONS_MAX) held.delete(held.keys().next().value as string)
       const secret = (): string => Buffer.from(random.bytes(32)).toString('base64url')
       const id = secret()
       const now = clock.monotonicMs()
       const times = { endsMs: now + lifetimeMs, usedMs: now }
       const session: Held = { owner, ownerId, csrfToken: secret(), ...times }
-      held.set(keyOf(id), session)
+      setBounded(held, keyOf(id), session, SESSIONS_MAX)
       return { id, session }
     },
     use(id) {

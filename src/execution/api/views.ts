@@ -1,5 +1,6 @@
 import type { BlockSummary } from '../../contract/execution-routes.ts'
 import type { ConflictData, ContentionData, Hex, MetricKind, TopAccesses } from '../../contract/stream-events.ts'
+import { setBounded } from '../../core/bounded-map.ts'
 import { LifecycleView } from './lifecycle-view.ts'
 
 /** Blocks whose figures can be read by number. */
@@ -33,8 +34,7 @@ export class Views {
     if (proposals.length > PROPOSALS_MAX) proposals.shift()
     // A block that is executed again moves to the end.
     this.#blocks.delete(number)
-    this.#blocks.set(number, proposals)
-    if (this.#blocks.size > BLOCKS_MAX) this.#blocks.delete(this.#blocks.keys().next().value as number)
+    setBounded(this.#blocks, number, proposals, BLOCKS_MAX)
   }
 
   blockFolded(contention: ContentionData, conflicts: ConflictData): void {

@@ -1,3 +1,5 @@
+import { setBounded } from '../../core/bounded-map.ts'
+
 /** A bank as a node names it: its id means nothing on another connection, which may lead to another node. */
 export type BankOfNode = { readonly connection: number; readonly id: bigint }
 
@@ -78,8 +80,7 @@ export class SlotBanks {
     let known = this.#slots.get(slot)
     if (known === undefined) {
       known = { blockhashes: new Map(), dead: new Set(), final: undefined, finalBlockhash: undefined }
-      this.#slots.set(slot, known)
-      if (this.#slots.size > SLOTS_MAX) this.#slots.delete(this.#slots.keys().next().value as number)
+      setBounded(this.#slots, slot, known, SLOTS_MAX)
     }
     return known
   }

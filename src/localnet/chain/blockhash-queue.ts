@@ -1,3 +1,4 @@
+import { setBounded } from '../../core/bounded-map.ts'
 import { decodeBase58 } from '../../solana/crypto/base58.ts'
 
 /** The newest blockhashes with their heights. */
@@ -24,11 +25,9 @@ export function createBlockhashQueue(): BlockhashQueue {
   const newestFirst: { readonly height: number; readonly bytes: Uint8Array }[] = []
   return {
     push(blockhash, height) {
-      heights.set(blockhash, height)
+      setBounded(heights, blockhash, height, HASHES_MAX)
       newestFirst.unshift({ height, bytes: decodeBase58(blockhash) })
       newestFirst.splice(HASHES_MAX)
-      // A Map iterates in insertion order, so its first key is the oldest.
-      if (heights.size > HASHES_MAX) heights.delete(heights.keys().next().value as string)
     },
     ageAt(blockhash, headHeight) {
       const age = headHeight - (heights.get(blockhash) ?? Number.POSITIVE_INFINITY)

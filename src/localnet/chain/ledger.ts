@@ -1,3 +1,4 @@
+import { setBounded } from '../../core/bounded-map.ts'
 import { isSimpleVote } from '../../solana/transaction/simple-vote.ts'
 import { unpackCore } from './block-codec.ts'
 import type { Block, TransactionPosition, TransactionRecord } from './model.ts'
@@ -89,8 +90,7 @@ export class Ledger {
     const core = this.#packed.get(slot)
     if (!core) return undefined
     const { block } = unpackCore(core)
-    this.#read.set(slot, block)
-    if (this.#read.size > READ_CACHE_BLOCKS) this.#read.delete(this.#read.keys().next().value as number)
+    setBounded(this.#read, slot, block, READ_CACHE_BLOCKS)
     return block
   }
 

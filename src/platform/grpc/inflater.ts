@@ -1,5 +1,5 @@
-import { createConcurrencyLimit } from '../../core/concurrency-limit.ts'
 import { gunzipBytes, type Inflation, type Unpacked, unzstdBytes } from '../http/gzip.ts'
+import { createConcurrencyLimit } from './concurrency-limit.ts'
 import type { GrpcEncoding } from './framing.ts'
 
 /** Inflates one message, unless `isWanted` is false by the time it starts. */

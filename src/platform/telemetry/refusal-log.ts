@@ -1,3 +1,4 @@
+import { setBounded } from '../../core/bounded-map.ts'
 import type { Clock } from '../../core/clock.ts'
 import { redactText } from '../../core/redact.ts'
 import type { LogSource } from './log-tap.ts'
@@ -44,11 +45,9 @@ export function createRefusalLog({ clock }: { readonly clock: Pick<Clock, 'nowMs
       const kept = isOwned ? ofSubscriptions : ofOthers
       const key = `${refused.requestId} ${refused.interface} ${refused.error ?? refused.status} ${refused.limit ?? ''}`
       if (kept.has(key)) return
-      const [oldest] = kept.keys()
-      if (kept.size >= (isOwned ? OF_SUBSCRIPTIONS_MAX : OF_OTHERS_MAX) && oldest !== undefined) kept.delete(oldest)
       const message = refused.message === undefined ? undefined : copyOf(refused.message)
       const noted = { ...refused, requestId: copyOf(refused.requestId), message, timeMs: clock.nowMs() }
-      kept.set(key, noted)
+      setBounded(kept, key, noted, isOwned ? OF_SUBSCRIPTIONS_MAX : OF_OTHERS_MAX)
       for (const { requestId, read } of readers) if (requestId === refused.requestId) read(printRefusal(noted))
     },
     of: (requestId) => ({

@@ -1,3 +1,4 @@
+import { setBounded } from '../../core/bounded-map.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Account, ReadAccount } from './account-lookups.ts'
 import { type Awaitable, mapAwaitable } from './awaitable.ts'
@@ -88,8 +89,7 @@ export function createAccountCache(): AccountCache {
           ? { account: before?.account, readMs: before?.readMs ?? 0, triedMs: nowMs }
           : { account, readMs: nowMs, triedMs: nowMs }
       const readings = reading.account ? existing : missing
-      readings.set(address, reading)
-      if (readings.size > CACHED_MAX) readings.delete(readings.keys().next().value as string)
+      setBounded(readings, address, reading, CACHED_MAX)
     },
   }
 }

@@ -1,3 +1,4 @@
+import { setBounded } from '../../core/bounded-map.ts'
 import { encodeBase58 } from '../../solana/crypto/base58.ts'
 
 /** Entries of the base58 cache; beyond it the oldest is removed. */
@@ -11,8 +12,7 @@ export function createBase58Cache(): (bytes: Uint8Array) => string {
     const cached = texts.get(key)
     if (cached !== undefined) return cached
     const text = encodeBase58(bytes)
-    texts.set(key, text)
-    if (texts.size > BASE58_CACHE_MAX) texts.delete(texts.keys().next().value as string)
+    setBounded(texts, key, text, BASE58_CACHE_MAX)
     return text
   }
 }

@@ -1,3 +1,5 @@
+import { setBounded } from '../../core/bounded-map.ts'
+
 /** Readings of one account in REREAD_MS for states that were not looked for yet. A nonce changes once in a block, and a slot is at least 50 ms. */
 export const REREADS_MAX = 20
 const REREAD_MS = 1000
@@ -19,8 +21,7 @@ export function createRereads(nowMs: () => number): Rereads {
     if (known !== undefined && nowMs() - known.sinceMs < REREAD_MS) return known.states
     const states = new Set<string>()
     accounts.delete(address)
-    accounts.set(address, { sinceMs: nowMs(), states })
-    if (accounts.size > ACCOUNTS_MAX) accounts.delete(accounts.keys().next().value as string)
+    setBounded(accounts, address, { sinceMs: nowMs(), states }, ACCOUNTS_MAX)
     return states
   }
 

@@ -1,4 +1,5 @@
 import type { KeyObject } from 'node:crypto'
+import { setBounded } from '../../core/bounded-map.ts'
 import { importPublicKey, verifyEd25519 } from '../../solana/crypto/ed25519.ts'
 import type { ParsedTransaction } from '../../solana/transaction/types.ts'
 
@@ -17,8 +18,7 @@ export function createSignatureCheck(): SignatureCheck {
     if (known !== undefined) return known
     const key = importPublicKey(bytes)
     if (key === undefined) return undefined
-    keys.set(name, key)
-    if (keys.size > KEYS_MAX) keys.delete(keys.keys().next().value as string)
+    setBounded(keys, name, key, KEYS_MAX)
     return key
   }
 

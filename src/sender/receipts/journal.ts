@@ -1,3 +1,4 @@
+import { setBounded } from '../../core/bounded-map.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { AppendFile } from '../../platform/files/append.ts'
 import type { Receipt, ReceiptState } from './receipt.ts'
@@ -159,8 +160,8 @@ export async function readJournal(
       // An unfinished entry that was copied to the next file does not replace its later state.
       if (entry.state === 'accepted' && before !== undefined && before.atMs >= entry.atMs) continue
       entries.delete(entry.signature)
-      entries.set(entry.signature, before?.tip === undefined ? entry : { ...entry, tip: before.tip })
-      if (entries.size > entriesMax * 2) entries.delete(entries.keys().next().value as string)
+      const withTip = before?.tip === undefined ? entry : { ...entry, tip: before.tip }
+      setBounded(entries, entry.signature, withTip, entriesMax * 2)
     }
   }
   return { entries: [...entries.values()].sort((a, b) => a.atMs - b.atMs).slice(-entriesMax), ends, generations }

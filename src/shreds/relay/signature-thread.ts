@@ -1,4 +1,5 @@
 import type { KeyObject } from 'node:crypto'
+import { setBounded } from '../../core/bounded-map.ts'
 import { scheduleThisThread } from '../../platform/native/thread-schedule.ts'
 import { openWorkerPort } from '../../platform/process/worker.ts'
 import { wake } from '../../platform/udp/wake-event.ts'
@@ -21,8 +22,7 @@ function keyOf(bytes: Uint8Array): KeyObject | undefined {
   const name = Buffer.from(bytes).toString('latin1')
   if (keys.has(name)) return keys.get(name)
   const key = importPublicKey(bytes)
-  keys.set(name, key)
-  if (keys.size > KEYS_MAX) keys.delete(keys.keys().next().value as string)
+  setBounded(keys, name, key, KEYS_MAX)
   return key
 }
 

@@ -1,3 +1,4 @@
+import { setBounded } from '../../core/bounded-map.ts'
 import type { Clock } from '../../core/clock.ts'
 import { messageOf } from '../../core/error.ts'
 import { recordOf } from '../../core/record-of.ts'
@@ -84,12 +85,8 @@ export function startDelivery(options: { readonly reportDays: number }, { store,
   function addDelays(hour: number, packets: readonly number[]): void {
     if (packets.every((count) => count === 0)) return
     const before = pendingDelays.get(hour)
-    pendingDelays.set(
-      hour,
-      packets.map((count, at) => count + (before?.[at] ?? 0)),
-    )
-    const [oldest] = pendingDelays.keys()
-    if (pendingDelays.size > PENDING_HOURS_MAX) pendingDelays.delete(oldest as number)
+    const sums = packets.map((count, at) => count + (before?.[at] ?? 0))
+    setBounded(pendingDelays, hour, sums, PENDING_HOURS_MAX)
   }
 
   function flush(): Promise<void> {

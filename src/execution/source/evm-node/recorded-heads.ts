@@ -1,3 +1,4 @@
+import { setBounded } from '../../../core/bounded-map.ts'
 import type { Hex } from '../../../evm/hex.ts'
 import type { BlockHead } from './client.ts'
 
@@ -13,8 +14,7 @@ export class RecordedHeads {
   readonly #heads = new Map<Hex, BlockHead>()
 
   add(head: BlockHead): void {
-    this.#heads.set(head.hash, head)
-    if (this.#heads.size > HEADS_MAX) this.#heads.delete(this.#heads.keys().next().value as Hex)
+    setBounded(this.#heads, head.hash, head, HEADS_MAX)
   }
 
   remove({ hash }: BlockHead): void {

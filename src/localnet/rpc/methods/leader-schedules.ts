@@ -1,3 +1,4 @@
+import { setBounded } from '../../../core/bounded-map.ts'
 import type { TimeSlices } from '../../../platform/process/time-slices.ts'
 import type { Chain } from '../../chain/model.ts'
 import { type Json, JsonText } from '../json.ts'
@@ -22,9 +23,8 @@ export function createLeaderSchedules(): LeaderSchedules {
   function scheduleOf(chain: Chain, epoch: number, slices: TimeSlices): Promise<Schedule> {
     const schedule = known.get(epoch) ?? readSchedule(chain, epoch, slices)
     known.delete(epoch)
-    known.set(epoch, schedule)
-    // The one that was not asked for longest.
-    if (known.size > EPOCHS_MAX) known.delete(known.keys().next().value as number)
+    // The one that was not requested for longest makes room.
+    setBounded(known, epoch, schedule, EPOCHS_MAX)
     return schedule
   }
 
