@@ -23,7 +23,7 @@ export const TARGETS: readonly { readonly file: string; readonly tests: readonly
   },
   { file: 'src/platform/grpc/inflater.ts', tests: ['test/threats/grpc-bombs.test.ts'] },
   { file: 'src/platform/process/memory-guard.ts', tests: ['src/platform/process/memory-guard.test.ts'] },
-  { file: 'src/platform/process/collector.ts', tests: ['src/platform/process/memory-guard.test.ts'] },
+  { file: 'src/platform/process/garbage-collection.ts', tests: ['src/platform/process/memory-guard.test.ts'] },
   { file: 'src/platform/process/memory-cells.ts', tests: ['src/platform/process/memory-guard.test.ts'] },
   { file: 'src/platform/net/pinned-address.ts', tests: ['src/platform/net/pinned-address.test.ts'] },
   {

@@ -25,10 +25,10 @@ export type CommonFlags = {
 export type ChangeFlags = CommonFlags & { readonly dryRun?: boolean }
 
 /** Flags of commands that may be the first on a new store. */
-export type FirstFlags = ChangeFlags & { readonly createStore?: boolean }
+export type CreateStoreFlags = ChangeFlags & { readonly createStore?: boolean }
 
 /** Flags of commands that interrupt live service. */
-export type CutFlags = ChangeFlags & { readonly yes?: boolean }
+export type ConfirmFlags = ChangeFlags & { readonly yes?: boolean }
 
 /** Flags of commands that print a list. */
 export type ListFlags = CommonFlags & { readonly output?: OutputFormat }

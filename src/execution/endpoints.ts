@@ -1,6 +1,6 @@
 import { isExecutionMetric } from '../contract/execution-routes.ts'
 import { createClientAddress } from '../platform/net/client-address.ts'
-import { createCrossOrigin } from './api/cross-origin.ts'
+import { createCors } from './api/cors.ts'
 import { startHttpEndpoint } from './api/http.ts'
 import type { Views } from './api/views.ts'
 import { createWorkBudget } from './api/work-budget.ts'
@@ -100,7 +100,7 @@ export async function startEndpoints(
         rpcPost: rpc.post,
         budget,
         clientAddress,
-        crossOrigin: createCrossOrigin(options.corsOrigins),
+        cors: createCors(options.corsOrigins),
         onLimit: (limit) => metrics.limits.inc({ limit }),
         metricsText: async (format) => ({
           text: await deps.registry.text(format, isExecutionMetric),

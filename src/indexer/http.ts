@@ -4,7 +4,7 @@ import type { Caller } from '../access/callers.ts'
 import { CREDENTIAL_SOURCES, collectLogin, collectToken, splitTokenInPassword } from '../access/credentials.ts'
 import { createUlid } from '../core/ulid.ts'
 import { splitTarget } from '../platform/http/request-headers.ts'
-import { createOriginGrants } from '../platform/http/server/origin-grants.ts'
+import { createCorsHeaders } from '../platform/http/server/cors.ts'
 import { createPathRules, sendPathRefusal } from '../platform/http/server/path-rules.ts'
 import { sendText } from '../platform/http/server/reply.ts'
 import { requestIdOf } from '../platform/http/server/request-id.ts'
@@ -63,7 +63,7 @@ function isPing({ method }: IncomingMessage, path: string, query: string): boole
 export function startIndexerServer(options: IndexerServerOptions, deps: IndexerServerDeps): Promise<HttpServer> {
   const { access, engine, metrics, log, clock, random } = deps
   const { corsOrigins = [], trustedProxies = [] } = options
-  const grantOrigin = createOriginGrants(corsOrigins, EXPOSED_HEADERS)
+  const grantOrigin = createCorsHeaders(corsOrigins, EXPOSED_HEADERS)
   const sessions = createSessions(options.sessions ?? SESSIONS, clock)
   const addresses = createAddressLimits({ listen: options.listen, trustedProxies }, clock)
   const serveQuery = createServeQuery(options, { ...deps, commonHeaders })

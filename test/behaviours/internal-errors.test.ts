@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createCrossOrigin } from '../../src/execution/api/cross-origin.ts'
+import { createCors } from '../../src/execution/api/cors.ts'
 import { startHttpEndpoint } from '../../src/execution/api/http.ts'
 import { startRpcServer } from '../../src/gateway/http.ts'
 import { startIndexerServer } from '../../src/indexer/http.ts'
@@ -118,7 +118,7 @@ const LISTENERS: readonly {
         history: broken,
         rpcPost: broken,
         budget: { unitsPerSecond: 1, take: () => ({ ok: true }), charge() {} },
-        crossOrigin: createCrossOrigin([]),
+        cors: createCors([]),
         clientAddress: () => '127.0.0.1',
         onLimit() {},
         page: undefined,

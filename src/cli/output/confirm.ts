@@ -1,9 +1,9 @@
 import { createInterface } from 'node:readline/promises'
 import { ServiceError } from '../../core/error.ts'
-import type { CliContext, CutFlags } from '../define.ts'
+import type { CliContext, ConfirmFlags } from '../define.ts'
 
 /** Asks for a typed yes before a command interrupts live service, unless `--yes` or `--dry-run` is given. */
-export async function confirmCut(context: CliContext, flags: CutFlags, what: string): Promise<void> {
+export async function confirmCut(context: CliContext, flags: ConfirmFlags, what: string): Promise<void> {
   if (flags.yes === true || flags.dryRun === true) return
   const { stdin, stderr } = context.process
   if (stdin.isTTY !== true || stderr.isTTY !== true) {

@@ -6,7 +6,7 @@ import {
   OIDC_LOGIN_PATH,
   SIGN_IN_PATH,
 } from '../../contract/admin-routes.ts'
-import type { SessionRecord, SignInWay } from './wire.ts'
+import type { SessionRecord, SignInMethod } from './wire.ts'
 
 /** An error of the admin API, or of the way there. */
 export type AdminError = {
@@ -106,7 +106,7 @@ export function createAdminClient({ base, fetch, newKey, onSignedOut }: AdminCli
     session: async () => keep(await request('GET', SESSION_PATH)),
     signIn: async (token) => keep(await request('POST', SESSION_PATH, { body: { token } })),
     async issuerLabel() {
-      const result = await request<{ ways: readonly SignInWay[] }>('GET', SIGN_IN_PATH)
+      const result = await request<{ ways: readonly SignInMethod[] }>('GET', SIGN_IN_PATH)
       return result.ok ? result.value.ways.find(({ path }) => path === OIDC_LOGIN_PATH)?.label : undefined
     },
     async signOut() {

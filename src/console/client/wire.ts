@@ -12,8 +12,8 @@ export type SessionRecord = {
   readonly permissions?: readonly AdminPermission[]
 }
 
-/** A way to sign in besides a token. */
-export type SignInWay = { readonly kind: string; readonly label?: string; readonly path?: string }
+/** A method to sign in besides a token. */
+export type SignInMethod = { readonly kind: string; readonly label?: string; readonly path?: string }
 
 export type Page<Item> = { readonly items: readonly Item[]; readonly next_cursor?: string | null }
 

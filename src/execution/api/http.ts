@@ -29,7 +29,7 @@ import { LimitFailure, type LimitName, RpcFailure, workLimitReached } from '../r
 import { type RpcPost, retryAfter } from '../rpc/post.ts'
 import type { RunWork } from '../rpc/rpc.ts'
 import { authenticate, type Policy, UNAUTHORIZED_HEADERS, unauthorizedBody } from './authorize.ts'
-import type { CrossOrigin } from './cross-origin.ts'
+import type { Cors } from './cors.ts'
 import { findLookup, type Lookup, type LookupDeps } from './lookups.ts'
 import { sendPageFile } from './page-file.ts'
 import { requestTarget } from './request-target.ts'
@@ -48,7 +48,7 @@ export type HttpServerDeps = Policy &
     readonly history: () => HistoryDocument
     readonly rpcPost: (post: RpcPost) => Promise<void>
     readonly budget: WorkBudget
-    readonly crossOrigin: CrossOrigin
+    readonly cors: Cors
     readonly clientAddress: (request: IncomingMessage) => string
     readonly onLimit: (limit: LimitName) => void
     /** The files of the dashboard; `/` is the page itself. */
@@ -94,12 +94,12 @@ export function startHttpEndpoint(options: { listen: ListenerOptions }, deps: Ht
       const isTicket = path === EXECUTION_TICKET_PATH && deps.access !== undefined
       if (request.method === 'OPTIONS') {
         if (!pays(addressOwner(request, deps), PRICE.call, response, deps)) return
-        return sendText(response, 204, '', deps.crossOrigin.preflight(request, path === '/' || isTicket))
+        return sendText(response, 204, '', deps.cors.preflight(request, path === '/' || isTicket))
       }
       const refusal = refusePath(request.method, path, (deps.documents?.(path) ?? pageFile(path, deps.page)) && ['GET'])
       if (refusal !== undefined) {
         if (!pays(addressOwner(request, deps), PRICE.call, response, deps)) return
-        return sendPathRefusal(response, refusal, deps.crossOrigin.headersFor(request))
+        return sendPathRefusal(response, refusal, deps.cors.headersFor(request))
       }
       if (path === '/' && request.method === 'POST') return respondToRpc(request, response, deps)
       if (isTicket) return respondWithTicket(request, response, deps)
@@ -116,7 +116,7 @@ type Read = {
 }
 
 async function respondToRead({ request, response, path, query }: Read, deps: HttpServerDeps): Promise<void> {
-  const headers = deps.crossOrigin.headersFor(request)
+  const headers = deps.cors.headersFor(request)
   const route = findRoute(path)
   const lookup = findLookup(path)
   const isMetrics = path === '/metrics'
@@ -179,7 +179,7 @@ async function runLookup(
 }
 
 async function respondToRpc(request: IncomingMessage, response: ServerResponse, deps: HttpServerDeps): Promise<void> {
-  const headers = { ...deps.crossOrigin.headersFor(request), 'cache-control': 'no-store' }
+  const headers = { ...deps.cors.headersFor(request), 'cache-control': 'no-store' }
   const owner = authorized(request, response, deps)
   if (owner === undefined) return
   if (!isJsonRequest(contentFieldsOf(request.rawHeaders))) return refuseMediaType(response, JSON_REQUIRED, headers)
@@ -197,7 +197,7 @@ function refuseMediaType(response: ServerResponse, message: string, headers: Out
 /** A browser cannot set headers on a WebSocket; it exchanges its token for a ticket that can be part of a URL. */
 function respondWithTicket(request: IncomingMessage, response: ServerResponse, deps: HttpServerDeps): void {
   const { access, clock } = deps
-  const headers = deps.crossOrigin.headersFor(request)
+  const headers = deps.cors.headersFor(request)
   const caller = authenticate({ access, clock }, request)
   if (access === undefined || caller === undefined)
     return refuse(request, response, { ok: false, reason: 'missing' }, deps)
@@ -232,14 +232,14 @@ function pays(owner: WorkOwner, units: number, response: ServerResponse, deps: H
 function refuseLimit(failure: LimitFailure, response: ServerResponse, deps: HttpServerDeps): void {
   const { limit, message, data, retryAfterMs } = failure
   deps.onLimit(limit)
-  const headers = { ...deps.crossOrigin.headersFor(response.req), ...retryAfter(retryAfterMs) }
+  const headers = { ...deps.cors.headersFor(response.req), ...retryAfter(retryAfterMs) }
   sendJson(response, 429, { error: message, ...data, docs_url: deps.docsUrl?.('rate-limited') }, headers)
 }
 
 /** A refused token costs its address as much as a call. */
 function refuse(request: IncomingMessage, response: ServerResponse, refused: Refused, deps: HttpServerDeps): void {
   if (!pays(addressOwner(request, deps), PRICE.call, response, deps)) return
-  const headers = { ...deps.crossOrigin.headersFor(request), ...UNAUTHORIZED_HEADERS }
+  const headers = { ...deps.cors.headersFor(request), ...UNAUTHORIZED_HEADERS }
   sendJson(response, 401, unauthorizedBody('execution', refused, request, deps.docsUrl), headers)
 }
 

@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks'
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { MetricsRegistry } from '../telemetry/metrics-registry.ts'
-import { Collector } from './collector.ts'
+import { GarbageCollectionTrigger } from './garbage-collection.ts'
 import { createMemoryCells, MemoryCells, type MemoryPressure } from './memory-cells.ts'
 import type { MemoryRelease } from './memory-release.ts'
 
@@ -60,7 +60,7 @@ export function createMemoryGuard(
 ): ProcessMemoryGuard {
   const { clock, log, release, measure = memoryUse } = deps
   const cells = deps.cells ?? new MemoryCells(createMemoryCells({ threads: 1 }), 0)
-  const collector = createCollector({ ...deps, cells })
+  const garbageCollection = createCollectionTrigger({ ...deps, cells })
   let pressure: MemoryPressure = 'none'
   let liveBytes = 0
   /** Resident and not live, after the last collection: code, stacks, memory of libraries, memory that threads share. */
@@ -78,7 +78,7 @@ export function createMemoryGuard(
     cells.report(use.liveBytes)
     // A mapped file counts as live with its full size, and as resident only where it was read.
     liveBytes = Math.min(use.residentBytes, cells.liveBytes)
-    const hasCollected = collector.measured(use.liveBytes)
+    const hasCollected = garbageCollection.measured(use.liveBytes)
     if (hasCollected || isRemeasureDue) {
       // Where free memory cannot be returned, resident memory is no measure of use.
       otherBytes = release.trim === undefined ? 0 : Math.max(0, use.residentBytes - liveBytes)
@@ -87,7 +87,7 @@ export function createMemoryGuard(
     isRemeasureDue = collectionsNow !== collections
     const usedBytes = liveBytes + otherBytes
     const isFull = Math.max(use.residentBytes, usedBytes) >= STREAMS_FROM * bytesMax
-    const isCollected = collector.collectIfDue(use.liveBytes, isFull)
+    const isCollected = garbageCollection.collectIfDue(use.liveBytes, isFull)
     if (isCollected || isRemeasureDue) release.trim?.()
     collections = collectionsNow + (isCollected ? 1 : 0)
     setPressure(usedBytes, use)
@@ -108,23 +108,23 @@ export function createMemoryGuard(
 /** The guard of a thread other than main: reports what the thread uses, collects its heap, and refuses what main has decided. */
 export function createThreadMemoryGuard(deps: ThreadMemoryGuardDeps): MemoryGuard {
   const { clock, cells, measure = memoryUse } = deps
-  const collector = createCollector(deps)
+  const garbageCollection = createCollectionTrigger(deps)
   return guardOn(cells, clock, () => {
     const { liveBytes } = measure()
     cells.report(liveBytes)
-    collector.measured(liveBytes)
+    garbageCollection.measured(liveBytes)
     // Main sees what the collection left at once.
-    if (collector.collectIfDue(liveBytes, cells.isFull)) cells.report(measure().liveBytes)
+    if (garbageCollection.collectIfDue(liveBytes, cells.isFull)) cells.report(measure().liveBytes)
   })
 }
 
-function createCollector({
+function createCollectionTrigger({
   clock,
   cells,
   release,
   registry,
   isIdle = createIdleWatch(),
-}: ThreadMemoryGuardDeps): Collector {
+}: ThreadMemoryGuardDeps): GarbageCollectionTrigger {
   const collections = registry?.counter(
     'sluice_process_memory_collections_total',
     'Garbage collections that the memory guard asked for.',
@@ -133,7 +133,7 @@ function createCollector({
     release.collect()
     collections?.inc()
   }
-  return new Collector({ clock, cells, collect, isIdle })
+  return new GarbageCollectionTrigger({ clock, cells, collect, isIdle })
 }
 
 /** Runs the check now and in every period. */

@@ -4,7 +4,7 @@ import { isoTime } from '../../../../contract/wire-json.ts'
 import { parseDuration } from '../../../../core/bytes.ts'
 import { ServiceError } from '../../../../core/error.ts'
 import { printTime } from '../../../dates.ts'
-import type { CliContext, CutFlags, FirstFlags, ListFlags, SecretFlags } from '../../../define.ts'
+import type { CliContext, ConfirmFlags, CreateStoreFlags, ListFlags, SecretFlags } from '../../../define.ts'
 import { admins, type NewAdmin } from '../../../operations/admins.ts'
 import { openOperations } from '../../../operations/open.ts'
 import { confirmCut } from '../../../output/confirm.ts'
@@ -14,7 +14,7 @@ import { done, reportChange } from '../../../session.ts'
 
 export async function addAdminCommand(
   this: CliContext,
-  flags: SecretFlags & FirstFlags & { role: string; expires?: string },
+  flags: SecretFlags & CreateStoreFlags & { role: string; expires?: string },
   name: string,
 ): Promise<void> {
   const role = ADMIN_ROLES.find((each) => each === flags.role)
@@ -39,7 +39,7 @@ export async function rotateAdminCommand(
   showIssued(this, flags, output.reveal, await on.rotate(admin))
 }
 
-export async function removeAdminCommand(this: CliContext, flags: CutFlags, admin: string): Promise<void> {
+export async function removeAdminCommand(this: CliContext, flags: ConfirmFlags, admin: string): Promise<void> {
   await using on = await openOperations(admins, this, flags)
   await confirmCut(this, flags, `this revokes the token of administrator ${admin} and ends open sessions`)
   const removed = await on.remove(admin)

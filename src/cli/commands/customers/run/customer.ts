@@ -2,7 +2,14 @@ import { listNames } from '../../../../access/provisioning/customers.ts'
 import { parseBillingId } from '../../../../admin/billing/billing-id.ts'
 import { isoTime } from '../../../../contract/wire-json.ts'
 import { printTime } from '../../../dates.ts'
-import type { ChangeFlags, CliContext, CommonFlags, CutFlags, FirstFlags, ListFlags } from '../../../define.ts'
+import type {
+  ChangeFlags,
+  CliContext,
+  CommonFlags,
+  ConfirmFlags,
+  CreateStoreFlags,
+  ListFlags,
+} from '../../../define.ts'
 import { customers, SUBSCRIPTIONS_SHOWN } from '../../../operations/customers.ts'
 import { openOperations } from '../../../operations/open.ts'
 import { confirmCut } from '../../../output/confirm.ts'
@@ -11,7 +18,7 @@ import { done, reportChange } from '../../../session.ts'
 
 export async function addCustomerCommand(
   this: CliContext,
-  flags: FirstFlags & { contact?: string },
+  flags: CreateStoreFlags & { contact?: string },
   name: string,
 ): Promise<void> {
   await using on = await openOperations(customers, this, flags, flags.createStore === true ? 'create' : 'write')
@@ -100,7 +107,7 @@ export async function contactCommand(
 
 export async function removeCustomerCommand(
   this: CliContext,
-  flags: CutFlags & { force?: boolean },
+  flags: ConfirmFlags & { force?: boolean },
   idOrName: string,
 ): Promise<void> {
   await using on = await openOperations(customers, this, flags)
@@ -120,7 +127,7 @@ export async function removeCustomerCommand(
   done(this, flags, `customer ${customer.name} removed${also}; usage and audit log are kept`)
 }
 
-export async function suspendCustomer(this: CliContext, flags: CutFlags, idOrName: string): Promise<void> {
+export async function suspendCustomer(this: CliContext, flags: ConfirmFlags, idOrName: string): Promise<void> {
   await using on = await openOperations(customers, this, flags)
   const { customer: found, subscriptions, hasMoreSubscriptions } = await on.show(idOrName)
   const count = subscriptions.filter((sub) => sub.state === 'active').length

@@ -1,7 +1,7 @@
 import { parseProducts } from '../../../../access/provisioning/subscriptions.ts'
 import { PRODUCTS, type ProductKey } from '../../../../contract/products.ts'
 import { ServiceError } from '../../../../core/error.ts'
-import type { ChangeFlags, CliContext, CutFlags } from '../../../define.ts'
+import type { ChangeFlags, CliContext, ConfirmFlags } from '../../../define.ts'
 import { findOffered } from '../../../operations/catalogue.ts'
 import { openOperations } from '../../../operations/open.ts'
 import { subscriptions } from '../../../operations/subscriptions.ts'
@@ -29,7 +29,7 @@ export async function addProductCommand(
 
 export async function removeProductCommand(
   this: CliContext,
-  flags: CutFlags,
+  flags: ConfirmFlags,
   idOrName: string,
   productName: string,
 ): Promise<void> {

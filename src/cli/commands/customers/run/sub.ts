@@ -8,7 +8,7 @@ import { parseDuration } from '../../../../core/bytes.ts'
 import { ServiceError } from '../../../../core/error.ts'
 import { printAddressPort } from '../../../../platform/net/ip-range.ts'
 import { printTime, printUntil } from '../../../dates.ts'
-import type { ChangeFlags, CliContext, CommonFlags, CutFlags, ListFlags, SecretFlags } from '../../../define.ts'
+import type { ChangeFlags, CliContext, CommonFlags, ConfirmFlags, ListFlags, SecretFlags } from '../../../define.ts'
 import { findOffered } from '../../../operations/catalogue.ts'
 import { openOperations } from '../../../operations/open.ts'
 import { type ListedSubscription, subscriptions } from '../../../operations/subscriptions.ts'
@@ -168,7 +168,7 @@ export async function renewSub(
   reportSub(this, flags, subscription, `is valid until ${printUntil(subscription.validUntil)}`)
 }
 
-export async function suspendSub(this: CliContext, flags: CutFlags, idOrName: string): Promise<void> {
+export async function suspendSub(this: CliContext, flags: ConfirmFlags, idOrName: string): Promise<void> {
   await using on = await openOperations(subscriptions, this, flags)
   const found = await on.find(idOrName)
   await confirmCut(this, flags, `this refuses every call of ${found.name} and closes its open streams within 5 s`)
@@ -180,7 +180,7 @@ export async function resumeSub(this: CliContext, flags: ChangeFlags, idOrName: 
   reportSub(this, flags, await on.resume(idOrName), 'is active again')
 }
 
-export async function cancelSub(this: CliContext, flags: CutFlags, idOrName: string): Promise<void> {
+export async function cancelSub(this: CliContext, flags: ConfirmFlags, idOrName: string): Promise<void> {
   await using on = await openOperations(subscriptions, this, flags)
   const found = await on.find(idOrName)
   await confirmCut(

@@ -4,7 +4,7 @@ import { isoTime } from '../../../../contract/wire-json.ts'
 import { parseDuration } from '../../../../core/bytes.ts'
 import { ServiceError } from '../../../../core/error.ts'
 import { printTime } from '../../../dates.ts'
-import type { CliContext, CutFlags, ListFlags, SecretFlags } from '../../../define.ts'
+import type { CliContext, ConfirmFlags, ListFlags, SecretFlags } from '../../../define.ts'
 import { openOperations } from '../../../operations/open.ts'
 import { type NewToken, secrets } from '../../../operations/secrets.ts'
 import { confirmCut } from '../../../output/confirm.ts'
@@ -41,7 +41,7 @@ export async function rotateTokenCommand(
   if (flags.json !== true) reportEnded(this, issued.ended)
 }
 
-export async function revokeTokenCommand(this: CliContext, flags: CutFlags, subscription: string): Promise<void> {
+export async function revokeTokenCommand(this: CliContext, flags: ConfirmFlags, subscription: string): Promise<void> {
   await using on = await openOperations(secrets, this, flags)
   const found = await on.find(subscription)
   await confirmCut(

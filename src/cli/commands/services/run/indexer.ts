@@ -1,4 +1,4 @@
-import type { CliContext, CutFlags, SecretFlags } from '../../../define.ts'
+import type { CliContext, ConfirmFlags, SecretFlags } from '../../../define.ts'
 import { openOperations } from '../../../operations/open.ts'
 import { secrets } from '../../../operations/secrets.ts'
 import { confirmCut } from '../../../output/confirm.ts'
@@ -19,7 +19,7 @@ export async function rotateIndexerCommand(
   await issue(this, flags, { subscription, rotate: true })
 }
 
-export async function revokeIndexerCommand(this: CliContext, flags: CutFlags, subscription: string): Promise<void> {
+export async function revokeIndexerCommand(this: CliContext, flags: ConfirmFlags, subscription: string): Promise<void> {
   await using on = await openOperations(secrets, this, flags)
   const found = await on.find(subscription)
   await confirmCut(this, flags, `this revokes the database user of ${found.name} at once`)

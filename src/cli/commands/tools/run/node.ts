@@ -1,6 +1,6 @@
 import type { NodeChanges } from '../../../../access/provisioning/nodes.ts'
 import { ServiceError } from '../../../../core/error.ts'
-import type { ChangeFlags, CliContext, CutFlags, FirstFlags, ListFlags } from '../../../define.ts'
+import type { ChangeFlags, CliContext, ConfirmFlags, CreateStoreFlags, ListFlags } from '../../../define.ts'
 import { nodes, type Released } from '../../../operations/nodes.ts'
 import { openOperations } from '../../../operations/open.ts'
 import { confirmCut } from '../../../output/confirm.ts'
@@ -9,7 +9,7 @@ import { done } from '../../../session.ts'
 
 export async function addNodeCommand(
   this: CliContext,
-  flags: FirstFlags & { rpc: string; ws?: string; grpc?: string; credential?: string },
+  flags: CreateStoreFlags & { rpc: string; ws?: string; grpc?: string; credential?: string },
   name: string,
 ): Promise<void> {
   await using on = await openOperations(nodes, this, flags, flags.createStore === true ? 'create' : 'write')
@@ -64,7 +64,7 @@ function changesOf({ rpc, ws, grpc, credential }: EndpointFlags): NodeChanges {
 
 export async function removeNodeCommand(
   this: CliContext,
-  flags: CutFlags & { force?: boolean },
+  flags: ConfirmFlags & { force?: boolean },
   nodeName: string,
 ): Promise<void> {
   await using on = await openOperations(nodes, this, flags)

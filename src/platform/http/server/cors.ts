@@ -4,7 +4,7 @@ import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http'
  * The CORS headers of a response where only the listed origins may read it. Credentials are never allowed: nothing authenticates by cookie.
  * `exposed` are the response headers that a web page may read.
  */
-export function createOriginGrants(
+export function createCorsHeaders(
   origins: readonly string[],
   exposed: string,
 ): (request: Pick<IncomingMessage, 'headers'>) => OutgoingHttpHeaders {

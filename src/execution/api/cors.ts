@@ -1,8 +1,8 @@
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http'
 import { BLOCKS_HELD_HEADER } from '../../contract/execution-routes.ts'
-import { createOriginGrants } from '../../platform/http/server/origin-grants.ts'
+import { createCorsHeaders } from '../../platform/http/server/cors.ts'
 
-export type CrossOrigin = {
+export type Cors = {
   /** Headers of the response to a request. */
   headersFor(request: IncomingMessage): OutgoingHttpHeaders
   /** Headers of the response to a preflight. `isPosted`: the path takes POST. */
@@ -19,8 +19,8 @@ const ALLOWED = {
  * CORS rules. Nothing authenticates by cookie, and credentials are never allowed. Reads are open to any origin; a POST causes work, so
  * it is allowed for the configured origins only.
  */
-export function createCrossOrigin(origins: readonly string[]): CrossOrigin {
-  const grant = createOriginGrants(origins, EXPOSED)
+export function createCors(origins: readonly string[]): Cors {
+  const grant = createCorsHeaders(origins, EXPOSED)
   const forAll = { 'access-control-allow-origin': '*', 'access-control-expose-headers': EXPOSED }
 
   return {

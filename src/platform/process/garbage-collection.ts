@@ -11,7 +11,7 @@ const IDLE_GAIN_MIN = 0.1
 const IDLE_GROWTH = 1.1
 const IDLE_GROWTH_BYTES = 4 * 2 ** 20
 
-export type CollectorDeps = {
+export type GarbageCollectionDeps = {
   readonly clock: Clock
   readonly cells: MemoryCells
   readonly collect: () => void
@@ -20,8 +20,8 @@ export type CollectorDeps = {
 }
 
 /** Decides when a thread collects its heap. */
-export class Collector {
-  readonly #deps: CollectorDeps
+export class GarbageCollectionTrigger {
+  readonly #deps: GarbageCollectionDeps
   /** Live after the collection that left the least. */
   #floorBytes = 0
   #beforeBytes = 0
@@ -31,7 +31,7 @@ export class Collector {
   /** A collection is done; its effect is measured once free memory was returned. */
   #isRemeasureDue = false
 
-  constructor(deps: CollectorDeps) {
+  constructor(deps: GarbageCollectionDeps) {
     this.#deps = deps
     this.#collectedAtMs = deps.clock.monotonicMs()
     this.#nextCollectMs = this.#collectedAtMs
