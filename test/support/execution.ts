@@ -97,7 +97,7 @@ export async function startTestExecution(given: TestExecutionOptions = {}): Prom
       onMessages = listener
       return {
         kind: 'ring',
-        timings: true,
+        hasTimings: true,
         isSimulated: given.isSimulated ?? false,
         selectRawEvents({ names, version }) {
           wanted = names

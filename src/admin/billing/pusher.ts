@@ -79,8 +79,8 @@ export function createPusher(options: PlanOptions, deps: PusherDeps): Pusher {
     return state
   }
 
-  /** Puts aside what the sink would not recognize as a repetition, or not accept. */
-  async function putAside(waiting: readonly BillingEvent[], nowMs: number): Promise<BillingEvent[]> {
+  /** Makes dead letters of what the sink would not recognize as a repetition, or not accept; returns the others. */
+  async function makeDeadLetters(waiting: readonly BillingEvent[], nowMs: number): Promise<BillingEvent[]> {
     const { repeatWithinMs = Number.POSITIVE_INFINITY, ageMaxMs = Number.POSITIVE_INFINITY } = sink
     const outcomes: BillingOutcome[] = []
     const ready: BillingEvent[] = []
@@ -159,7 +159,7 @@ export function createPusher(options: PlanOptions, deps: PusherDeps): Pusher {
     for (let groups = 0; groups < GROUPS_PER_PASS; groups++) {
       const nowMs = Math.floor(clock.nowMs())
       const waiting = await billing.waiting(name, take)
-      const ready = await putAside(waiting, nowMs)
+      const ready = await makeDeadLetters(waiting, nowMs)
       if (ready.length > 0 && !(await sendGroup(inBatches(ready, sink.batchMax), nowMs))) return false
       if (ready.length > 0) {
         if (failing !== undefined) log.info('the billing system accepts events again')

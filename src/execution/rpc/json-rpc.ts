@@ -58,14 +58,14 @@ function* respondToBatch(
   for (const call of calls) {
     yield
     const before = out.mark()
-    out.addRefusal(responses === 0 ? '[' : ',')
+    out.addUnlimited(responses === 0 ? '[' : ',')
     const { isNotification, retryAfterMs } = yield* respondToCall(call, request, deps)
     if (isNotification) out.rollBack(before)
     else responses += 1
     if (retryAfterMs !== undefined) waits.push(retryAfterMs)
   }
   if (responses === 0) return { status: 204 }
-  out.addRefusal(']')
+  out.addUnlimited(']')
   // All calls were refused: the status is 429 too.
   return waits.length === calls.length ? { status: 429, retryAfterMs: Math.max(...waits) } : { status: 200 }
 }
@@ -108,7 +108,7 @@ function* respondToCall(
     if (error instanceof LimitFailure) onLimit?.(error.limit)
     if (!(error instanceof RpcFailure)) onFault(error, method)
     const { code, message, data } = error instanceof RpcFailure ? error : INTERNAL
-    if (!isNotification) out.addRefusal(errorText(known, code, message, data))
+    if (!isNotification) out.addUnlimited(errorText(known, code, message, data))
     return { isNotification, retryAfterMs: error instanceof LimitFailure ? error.retryAfterMs : undefined }
   }
 }
@@ -122,13 +122,13 @@ function refuse(
   id: string = 'null',
 ): RpcOutcome {
   const { jsonRpc, sentence } = ERRORS[code]
-  out.addRefusal(errorText(id, jsonRpc, detail === undefined ? sentence : `${sentence}: ${detail}`))
+  out.addUnlimited(errorText(id, jsonRpc, detail === undefined ? sentence : `${sentence}: ${detail}`))
   return { status: 200 }
 }
 
 function refuseBatch(out: ResponseText, size: number): RpcOutcome {
   const { code, message, data } = new LimitFailure(`a batch has at most ${size} calls`, { limit: 'batchItems', size })
-  out.addRefusal(errorText('null', code, message, data))
+  out.addUnlimited(errorText('null', code, message, data))
   return { status: 413 }
 }
 

@@ -28,11 +28,11 @@ export class ResponseText {
   /** Adds JSON; throws when the response becomes too large. */
   add(text: string): void {
     if (text.length > this.room) throw responseTooLarge(this.#bytesMax)
-    this.addRefusal(text)
+    this.addUnlimited(text)
   }
 
-  /** Adds an error object, which is not limited. */
-  addRefusal(text: string): void {
+  /** Adds what is not limited: errors, and the brackets and commas of a batch. */
+  addUnlimited(text: string): void {
     this.#pending += text
     if (this.#pending.length >= CHUNK_CHARS) this.#flush()
   }

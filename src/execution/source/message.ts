@@ -106,7 +106,7 @@ export type FilterFields = { txnIndex?: number; logIndex?: number; addresses?: H
 export type Source = AsyncDisposable & {
   readonly kind: 'ring' | 'evm-node'
   /** False where the source has no durations. */
-  readonly timings: boolean
+  readonly hasTimings: boolean
   /** The data is made up. */
   readonly isSimulated: boolean
   /** Sets the raw events to produce. The message `raw-events-active` confirms it once it is in effect. */

@@ -87,7 +87,7 @@ export function startRingSource(options: RingSourceOptions, deps: RingSourceDeps
   )
   return {
     kind: options.kind,
-    timings: options.kind === 'ring',
+    hasTimings: options.kind === 'ring',
     isSimulated: options.isSimulated ?? false,
     selectRawEvents(now) {
       selection = now

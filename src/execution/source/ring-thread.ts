@@ -4,9 +4,9 @@ import { openWorkerPort, processTimeMs } from '../../platform/process/worker.ts'
 import { loadRingMapper, openLiveRing, type RingMode } from '../../platform/ring-file/reader.ts'
 import type { BlockContent, SourceMessage } from './message.ts'
 import type { RawEventSelection } from './raw-event-demand.ts'
-import { ReadRing, type ReadRingOptions } from './read-ring.ts'
+import { RingProcessor, type RingProcessorOptions } from './ring-processor.ts'
 
-export type RingThreadOptions = ReadRingOptions & {
+export type RingThreadOptions = RingProcessorOptions & {
   start: 'newest-block' | 'oldest' | { seqno: number }
   mode: RingMode
   /** How often the path is checked for a first or another file. */
@@ -36,7 +36,7 @@ if (port !== undefined) {
   const options = port.data as RingThreadOptions
   const { path, start, mode, checkMs } = options
   const follower = new RingFollower(() => openLiveRing(path, mapper), { start, checkMs })
-  const ring = new ReadRing(follower, options, (block) => post([{ kind: 'block', block }], buffersOf(block)))
+  const ring = new RingProcessor(follower, options, (block) => post([{ kind: 'block', block }], buffersOf(block)))
   const waitCell = new Int32Array(new SharedArrayBuffer(4))
   let isEnding = false
   let posts = 0

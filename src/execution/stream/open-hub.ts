@@ -65,7 +65,7 @@ function countsOf({ metrics, history }: Pick<OpenHubDeps, 'metrics' | 'history'>
 }
 
 function helloFacts({ resume, client, subscribeItemsMax }: ExecutionSettings, deps: OpenHubDeps): HelloFacts {
-  const { kind, timings, isSimulated } = deps.source()
+  const { kind, hasTimings, isSimulated } = deps.source()
   return {
     protocol_version: 1,
     server_version: deps.version,
@@ -80,6 +80,6 @@ function helloFacts({ resume, client, subscribeItemsMax }: ExecutionSettings, de
       heartbeat_timeout: Math.round((client.pingMs * client.pingsMissedMax) / 1000),
       max_subscribes: subscribeItemsMax,
     },
-    source: { kind, timings, simulated: isSimulated },
+    source: { kind, timings: hasTimings, simulated: isSimulated },
   }
 }

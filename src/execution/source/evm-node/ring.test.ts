@@ -7,7 +7,7 @@ import { loadFileMapper } from '../../../platform/files/mapped.ts'
 import { makeTestFolder } from '../../../platform/files/test-folder.ts'
 import { openRingFile } from '../../../platform/ring-file/reader.ts'
 import type { SourceMessage } from '../message.ts'
-import { ReadRing } from '../read-ring.ts'
+import { RingProcessor } from '../ring-processor.ts'
 import { NodeRing } from './ring.ts'
 
 const READ = { seed: 7, topAccessesMs: 5000, topAccessesResetMs: 300_000, blockBytesMax: 2 ** 20, isOwnRing: true }
@@ -21,7 +21,7 @@ for (const [skipped, reported] of [
     const path = folder.file('ring')
     using ring = new NodeRing(path, { mapper: await loadFileMapper(), clock: createManualClock() })
     using follower = new RingFollower(() => openRingFile(path), { start: 'oldest' })
-    const read = new ReadRing(follower, { ...READ, path }, () => {})
+    const read = new RingProcessor(follower, { ...READ, path }, () => {})
     const messages: SourceMessage[] = []
     const readUntil = (nowMs: number): void => {
       for (let steps = 0; steps < 100; steps++) {

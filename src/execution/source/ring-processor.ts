@@ -8,7 +8,7 @@ import type { BlockContent, SourceFailure, SourceMessage, SourceStats } from './
 import type { RawEventSelection } from './raw-event-demand.ts'
 import { RawEvents } from './raw-events.ts'
 
-export type ReadRingOptions = {
+export type RingProcessorOptions = {
   /** For failure messages; the follower opens the file. */
   path: string
   /** Secret of the hash tables. */
@@ -56,9 +56,9 @@ const BOUNDARY = eventSet([
  * events; for one event the raw form comes before the results of the fold. A block is passed on before its figures are computed, so that
  * a client that gets the figures can also request the block.
  */
-export class ReadRing {
+export class RingProcessor {
   readonly #follower: RingFollower
-  readonly #options: ReadRingOptions
+  readonly #options: RingProcessorOptions
   readonly #fold: BlockFold
   readonly #capture: BlockCapture
   readonly #raw = new RawEvents()
@@ -76,7 +76,7 @@ export class ReadRing {
   #topResetAtMs: number | undefined
   #topSeen = 0
 
-  constructor(follower: RingFollower, options: ReadRingOptions, onBlock: OnBlock) {
+  constructor(follower: RingFollower, options: RingProcessorOptions, onBlock: OnBlock) {
     this.#follower = follower
     this.#options = options
     this.#capture = new BlockCapture(options)

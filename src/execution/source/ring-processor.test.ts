@@ -14,9 +14,9 @@ import { BlockStore } from '../rpc/block-store.ts'
 import { callMethod, testMethods } from '../rpc/test-rpc.ts'
 import { HEADS_MAX } from './evm-node/recorded-heads.ts'
 import type { SourceMessage } from './message.ts'
-import { type OnBlock, ReadRing, type ReadRingOptions } from './read-ring.ts'
+import { type OnBlock, RingProcessor, type RingProcessorOptions } from './ring-processor.ts'
 
-const OPTIONS: ReadRingOptions = {
+const OPTIONS: RingProcessorOptions = {
   path: 'ring',
   seed: 7,
   topAccessesMs: 5000,
@@ -24,7 +24,7 @@ const OPTIONS: ReadRingOptions = {
   blockBytesMax: 2 ** 26,
 }
 
-type Rig = { ring: SmallRing; recorder: ExecRecorder; read: ReadRing; step(nowMs?: number): SourceMessage[] }
+type Rig = { ring: SmallRing; recorder: ExecRecorder; read: RingProcessor; step(nowMs?: number): SourceMessage[] }
 
 type RigOptions = { large?: boolean; open?: () => OpenedRing | undefined; isOwnRing?: boolean }
 
@@ -40,7 +40,7 @@ function createRig(options: RigOptions = {}): Rig {
   let messages: SourceMessage[] = []
   const { isOwnRing = false } = options
   const onBlock: OnBlock = (content) => void messages.push({ kind: 'block', block: content })
-  const read = new ReadRing(follower, { ...OPTIONS, isOwnRing }, onBlock)
+  const read = new RingProcessor(follower, { ...OPTIONS, isOwnRing }, onBlock)
   const step = (nowMs = 0): SourceMessage[] => {
     recorder.flush()
     messages = []
@@ -190,7 +190,7 @@ describe('reading a ring', () => {
       start: 'oldest',
       reader: { limits: SMALL_LIMITS },
     })
-    const read = new ReadRing(follower, OPTIONS, () => {})
+    const read = new RingProcessor(follower, OPTIONS, () => {})
     const stepAll = (): SourceMessage[] => Array.from({ length: 20 }, () => read.step(0).messages).flat()
     recordOpenBlock(recorder, block(1))
     recorder.flush()
@@ -333,7 +333,7 @@ describe('the recorded block', { skip: skipWithoutRecordedData() }, () => {
     const folder = join(recordedDataFolder, 'rings')
     const follower = new RingFollower(() => openRingFile(join(folder, 'emn-1b-15m.snapshot.zst')), { start: 'oldest' })
     const store = new BlockStore({ blocksMax: 4, bytesMax: 2 ** 28 }, { stageOf: () => 'Finalized' })
-    const read = new ReadRing(follower, OPTIONS, (content) => store.add(content))
+    const read = new RingProcessor(follower, OPTIONS, (content) => store.add(content))
     const messages: SourceMessage[] = []
     for (let steps = 0; steps < 100; steps++) messages.push(...read.step(0).messages)
     assert.equal(of(messages, 'tps')[0]?.tps, null, 'one block is no whole window')
