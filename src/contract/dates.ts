@@ -1,5 +1,5 @@
-import { parseDuration } from '../core/bytes.ts'
 import { ServiceError } from '../core/error.ts'
+import { parseDuration } from '../core/human-units.ts'
 
 const DAY_MS = 86_400_000
 /** Later days have years of five digits, which dates are not written with; `Date` itself ends in the year 275760. */

@@ -1,5 +1,5 @@
 import { CREDENTIAL_SOURCES, collectLogin, collectToken } from '../../src/access/credentials.ts'
-import { parseDuration } from '../../src/core/bytes.ts'
+import { parseDuration } from '../../src/core/human-units.ts'
 import { redactText } from '../../src/core/redact.ts'
 import { requestTarget } from '../../src/execution/api/request-target.ts'
 import { slotOf } from '../../src/gateway/pubsub/splice.ts'

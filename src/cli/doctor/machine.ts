@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { readFile, statfs } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import { printBytesShort } from '../../core/bytes.ts'
+import { printBytesShort } from '../../core/human-units.ts'
 import { bad, type Finding, ok, warn } from '../../processes/compose/config/finding.ts'
 
 const NODE_MAJOR_MIN = 24

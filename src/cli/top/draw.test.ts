@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { textWidth } from '../../platform/process/text-width.ts'
+import stringWidth from 'string-width'
 import type { TopReport } from '../../processes/compose/top/report.ts'
 import { makeReport } from '../../processes/compose/top/test-report.ts'
 import { drawTop, share } from './draw.ts'
@@ -41,7 +41,7 @@ test('the view fits the screen, whatever its size and the amount of data', () =>
     for (const report of [makeReport(), many(0), many(200)]) {
       const lines = picture(columns, rows, report)
       assert.ok(lines.length <= rows, `${lines.length} lines on a screen of ${rows}`)
-      for (const line of lines) assert.ok(textWidth(line) <= columns, `"${line}" on a screen of ${columns}`)
+      for (const line of lines) assert.ok(stringWidth(line) <= columns, `"${line}" on a screen of ${columns}`)
     }
   }
 })

@@ -1,4 +1,4 @@
-import { printBytesShort, printDurationShort } from '../../core/bytes.ts'
+import { printBytesShort, printDurationShort } from '../../core/human-units.ts'
 import { sanitizeForTerminal } from '../output/plain-text.ts'
 import { printBytesRate, printCount, printRate, withCommas } from './labels.ts'
 import { type Line, lineWidth, type Piece, type Tone } from './paint.ts'

@@ -1,4 +1,4 @@
-import { printBytesShort } from '../../core/bytes.ts'
+import { printBytesShort } from '../../core/human-units.ts'
 
 /** Figures with at most four digits, so that columns keep their width. */
 export function printRate(perSecond: number): string {

@@ -1,4 +1,4 @@
-import { textWidth } from '../../platform/process/text-width.ts'
+import stringWidth from 'string-width'
 
 /** The role of a text; `CODES` maps it to a colour. */
 export type Tone = 'plain' | 'strong' | 'quiet' | 'good' | 'warn' | 'bad' | 'accent'
@@ -24,7 +24,7 @@ export function paintLine(line: Line, { width, colour }: { readonly width: numbe
   for (const { text, tone = 'plain' } of line) {
     if (room <= 0) break
     const fitting = cutText(text, room)
-    room -= textWidth(fitting)
+    room -= stringWidth(fitting)
     const codes = colour ? CODES[tone] : undefined
     painted += codes === undefined ? fitting : `\u001b[${codes[0]}m${fitting}\u001b[${codes[1]}m`
   }
@@ -38,11 +38,11 @@ export function wantsColour(process: Pick<NodeJS.Process, 'env' | 'stdout'>): bo
 }
 
 function cutText(text: string, width: number): string {
-  if (textWidth(text) <= width) return text
+  if (stringWidth(text) <= width) return text
   let kept = ''
   let used = 0
   for (const character of text) {
-    const wide = textWidth(character)
+    const wide = stringWidth(character)
     if (used + wide > width - 1) break
     kept += character
     used += wide
@@ -51,11 +51,11 @@ function cutText(text: string, width: number): string {
 }
 
 export function lineWidth(line: Line): number {
-  return line.reduce((sum, { text }) => sum + textWidth(text), 0)
+  return line.reduce((sum, { text }) => sum + stringWidth(text), 0)
 }
 
 export function padText(text: string, width: number, side: 'left' | 'right' = 'left'): string {
   const cut = cutText(text, width)
-  const blanks = ' '.repeat(Math.max(0, width - textWidth(cut)))
+  const blanks = ' '.repeat(Math.max(0, width - stringWidth(cut)))
   return side === 'left' ? cut + blanks : blanks + cut
 }

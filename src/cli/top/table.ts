@@ -1,4 +1,4 @@
-import { textWidth } from '../../platform/process/text-width.ts'
+import stringWidth from 'string-width'
 import { type Line, lineWidth, type Piece, padText, type Tone } from './paint.ts'
 
 export type Cell = { readonly text: string; readonly tone?: Tone }
@@ -26,7 +26,7 @@ const FLEXIBLE_MIN = 8
 export function table({ columns, rows, width, rowsMax, empty }: TableSpec): Line[] {
   if (rowsMax <= 0) return []
   const widths = columns.map(({ title, widthMin = 0 }, at) =>
-    Math.max(textWidth(title), widthMin, ...rows.map((row) => textWidth(row[at]?.text ?? ''))),
+    Math.max(stringWidth(title), widthMin, ...rows.map((row) => stringWidth(row[at]?.text ?? ''))),
   )
   const total = () => widths.reduce((sum, each) => sum + each + GAP.length, -GAP.length)
   const over = total() - width

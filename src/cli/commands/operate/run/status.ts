@@ -1,4 +1,4 @@
-import { printDurationShort } from '../../../../core/bytes.ts'
+import { printDurationShort } from '../../../../core/human-units.ts'
 import { systemClock } from '../../../../platform/process/clock.ts'
 import type { StatusReport } from '../../../../processes/compose/process/status.ts'
 import { printUntil } from '../../../dates.ts'

@@ -1,6 +1,6 @@
 import { LOCAL_FLAGS } from '../../../../contract/local-commands.ts'
-import { printBytesShort } from '../../../../core/bytes.ts'
 import { ServiceError } from '../../../../core/error.ts'
+import { printBytesShort } from '../../../../core/human-units.ts'
 import { openControlClient } from '../../../../platform/process/control-client.ts'
 import type { DecodedReport } from '../../../../shreds/decoded/slot-history.ts'
 import type { CliContext, ListFlags } from '../../../define.ts'
