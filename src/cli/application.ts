@@ -1,29 +1,24 @@
 import { buildApplication, buildRouteMap } from '@stricli/core'
 import { VERSION } from '../processes/compose/process/version.ts'
 import { adminRoutes } from './commands/customers/admin.ts'
+import { auditRoutes } from './commands/customers/audit.ts'
 import { customerRoutes } from './commands/customers/customer.ts'
-import { auditRoutes, usageRoutes } from './commands/customers/insight.ts'
 import { planRoutes } from './commands/customers/plan.ts'
 import { subRoutes } from './commands/customers/sub.ts'
 import { tokenRoutes } from './commands/customers/token.ts'
+import { usageRoutes } from './commands/customers/usage.ts'
 import { backupCommand, restoreCommand } from './commands/operate/backup.ts'
 import { billingRoutes, invoiceRoutes } from './commands/operate/billing.ts'
 import { configRoutes } from './commands/operate/config.ts'
 import { docsCommand } from './commands/operate/docs.ts'
 import { logsRoutes } from './commands/operate/logs.ts'
 import { noticeRoutes } from './commands/operate/notice.ts'
-import {
-  doctorCommand,
-  drainCommand,
-  initCommand,
-  reloadCommand,
-  serveCommand,
-  statusCommand,
-} from './commands/operate/operate.ts'
+import { doctorCommand, drainCommand, initCommand, reloadCommand, statusCommand } from './commands/operate/process.ts'
 import { completionRoutes, versionCommand } from './commands/operate/self.ts'
 import { topCommand } from './commands/operate/top.ts'
 import { indexerRoutes } from './commands/services/indexer.ts'
 import { localnetRoutes } from './commands/services/localnet.ts'
+import { serveCommand } from './commands/services/serve.ts'
 import { executionCommand, gatewayCommand, senderCommand, shredsCommand } from './commands/services/standalone.ts'
 import { benchRoutes } from './commands/tools/bench.ts'
 import { nodeRoutes } from './commands/tools/node.ts'

@@ -75,7 +75,7 @@ export const nodeRoutes = buildRouteMap({
       examples: ['ded-1'],
       flags: listFlags,
       args: [optionalArgument('NODE', 'Node name or id (default: all)')],
-      load: async () => (await import('./run/test-nodes.ts')).testNodes,
+      load: async () => (await import('./run/check-nodes.ts')).checkNodes,
     }),
   },
 })

@@ -33,7 +33,7 @@ export const upstreamRoutes = buildRouteMap({
       examples: ['', '-o json'],
       flags: listFlags,
       args: [optionalArgument('NODE', 'Name of the node (default: all)')],
-      load: async () => (await import('./run/test-nodes.ts')).testUpstreams,
+      load: async () => (await import('./run/check-nodes.ts')).checkUpstreams,
     }),
   },
 })

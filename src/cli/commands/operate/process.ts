@@ -1,4 +1,4 @@
-import { command, commonFlags, flag, serviceFlags } from '../../define.ts'
+import { command, commonFlags, flag } from '../../define.ts'
 
 export const initCommand = command({
   brief: 'Write a config file with every option and its default (mode 0600), and make the access store',
@@ -13,22 +13,6 @@ export const initCommand = command({
     force: flag.switch('Replace an existing file'),
   },
   load: async () => (await import('./run/init.ts')).init,
-})
-
-export const serveCommand = command({
-  brief: 'Run all enabled services in one process',
-  details:
-    'Without a config file all services run on loopback against an embedded chain, and the first start prints the handover card of a demo subscription.',
-  examples: ['', '--log json'],
-  flags: {
-    ...serviceFlags,
-    demo: {
-      kind: 'boolean',
-      optional: true,
-      brief: 'Create a demo subscription at the first start (default: only without a config file)',
-    },
-  },
-  load: async () => (await import('../services/run/serve.ts')).serve,
 })
 
 export const statusCommand = command({

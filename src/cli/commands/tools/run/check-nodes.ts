@@ -11,7 +11,7 @@ import { findSettings } from '../../../find-settings.ts'
 import { printList, write } from '../../../output/print.ts'
 import { openSession } from '../../../session.ts'
 
-export async function testUpstreams(this: CliContext, flags: ListFlags, name?: string): Promise<void> {
+export async function checkUpstreams(this: CliContext, flags: ListFlags, name?: string): Promise<void> {
   const settings = await findSettings(this, flags)
   const { upstreams } = settings.config
   const nodes = upstreams.nodes.filter((node) => name === undefined || node.name === name)
@@ -26,7 +26,7 @@ export async function testUpstreams(this: CliContext, flags: ListFlags, name?: s
   }
 }
 
-export async function testNodes(this: CliContext, flags: ListFlags, name?: string): Promise<void> {
+export async function checkNodes(this: CliContext, flags: ListFlags, name?: string): Promise<void> {
   await using session = await openSession(this, flags, 'read')
   const nodes = (await session.store.list('nodes'))
     .filter((node) => !isRemovedNode(node) && (name === undefined || node.name === name || node.id === name))
