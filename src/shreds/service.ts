@@ -14,7 +14,7 @@ import type { RelayOptions, RelayReport } from './relay/protocol.ts'
 import { startRelayInWorker } from './relay/relay-in-worker.ts'
 import { decodedLimitsOf, slotLimitsMax, slotLimitsOf } from './relay/slot-limits.ts'
 import { createAlarms } from './report/alarms.ts'
-import { startDelivery } from './report/delivery.ts'
+import { startDeliveryReports } from './report/delivery-reports.ts'
 import { logStart } from './report/log-start.ts'
 import { createShredsStatus, type ShredsStatus } from './report/status.ts'
 import { openReportStore } from './report/store.ts'
@@ -72,7 +72,7 @@ export async function startShreds(options: StartOptions, deps: ShredsDeps): Prom
   const status = createShredsStatus()
   const metrics = shredsMetrics(deps.registry, status.readings)
   const store = opening.use(await openReportStore(deps.reportFile, { clock, random, create: true }))
-  const delivery = opening.use(startDelivery(options, { store, clock, log }))
+  const delivery = opening.use(startDeliveryReports(options, { store, clock, log }))
   const destinations = createServedDestinations(options.destinations, { access, clock, metrics })
   const alarms = createAlarms(options, {
     log,

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { Delivery } from '../../src/shreds/decoded/delivery.ts'
 import { Engine } from '../../src/shreds/decoded/engine.ts'
 import type { SlotReport } from '../../src/shreds/decoded/events.ts'
 import { createLookupTables } from '../../src/shreds/decoded/lookup-tables.ts'
 import { encodeUpstreamDelivery } from '../../src/shreds/decoded/messages.ts'
 import { UpstreamMerge } from '../../src/shreds/decoded/node-streams/merge.ts'
 import { encodeRecord, type UpstreamRecord } from '../../src/shreds/decoded/node-streams/records.ts'
+import { OutputDelivery } from '../../src/shreds/decoded/output-delivery.ts'
 import { createOutputMemory, openOutputWriter } from '../../src/shreds/decoded/output-ring.ts'
 import { createDecodedSource, type DecodedDataSet, type DecodedSlot } from '../../src/shreds/decoded/source.ts'
 import { encodeBase58 } from '../../src/solana/crypto/base58.ts'
@@ -24,7 +24,7 @@ function createRig(window = { slotsMax: 64, bytesMax: 32 * 1024 * 1024 }) {
   const output = createOutputMemory(64 * 1024 * 1024)
   const records = createOutputMemory(16 * 1024 * 1024)
   const writer = openOutputWriter(output)
-  const delivery = new Delivery(writer, createLookupTables({ tablesMax: 16 }))
+  const delivery = new OutputDelivery(writer, createLookupTables({ tablesMax: 16 }))
   const engine = new Engine(ENGINE, (event) => delivery.deliver(event))
   const merge = new UpstreamMerge(records, window, {
     newestSlot: () => engine.newestSlot,

@@ -11,7 +11,7 @@ export type RunningProcess = Disposable & {
   call(method: string, params?: { readonly name: string }): Promise<unknown>
 }
 
-export async function openProcess(context: CliContext, flags: CommonFlags): Promise<RunningProcess> {
+export async function openRunningProcess(context: CliContext, flags: CommonFlags): Promise<RunningProcess> {
   if (context.remote === undefined) return openControlClient(controlPath(context, flags))
   const api = await openRemote(context, flags)
   return {

@@ -1,9 +1,9 @@
 import type { Clock } from '../../core/clock.ts'
-import { Delivery } from './delivery.ts'
 import { Engine } from './engine.ts'
 import { openInputReader } from './input-ring.ts'
 import { createLookupTables } from './lookup-tables.ts'
 import { UpstreamMerge } from './node-streams/merge.ts'
+import { OutputDelivery } from './output-delivery.ts'
 import { openOutputWriter } from './output-ring.ts'
 import type { DecodedThreadOptions, FromDecoded, ToDecoded } from './protocol.ts'
 import { FEC_SET_BYTES } from './shred-cells.ts'
@@ -28,7 +28,7 @@ export function runDecoded(options: DecodedThreadOptions, { clock, post, poll }:
   const input = openInputReader(options.input)
   const output = openOutputWriter(options.output)
   const tables = createLookupTables({ tablesMax: options.lookupTablesMax })
-  const delivery = new Delivery(output, tables)
+  const delivery = new OutputDelivery(output, tables)
   const engine = new Engine(options.engine, (event) => delivery.deliver(event))
   const { upstream } = options
   const merge =

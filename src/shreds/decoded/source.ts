@@ -3,7 +3,6 @@ import { isSimpleVote, isSimpleVoteWire } from '../../solana/transaction/simple-
 import { parseTransaction } from '../../solana/transaction/transaction.ts'
 import { FORMAT_LIMITS, type ParsedTransaction } from '../../solana/transaction/types.ts'
 import { createWireFields, hasWireFields, locateFields } from '../../solana/transaction/wire-fields.ts'
-import { parentOf } from './delivery.ts'
 import type { Gap } from './events.ts'
 import {
   type DecodedMessage,
@@ -13,6 +12,7 @@ import {
   type UpstreamDelivery,
 } from './messages.ts'
 import { readUpstreamTransaction } from './node-streams/transaction.ts'
+import { parentOf } from './output-delivery.ts'
 import { openOutputReader } from './output-ring.ts'
 
 /** Decoded shreds as a thread with its own event loop reads them. All calls of one read are followed by `onBatchEnd`. */

@@ -8,7 +8,7 @@ import { secureRandom } from '../../platform/process/random.ts'
 import { silentLogger } from '../../platform/telemetry/logger.ts'
 import { DELAY_BOUNDS_MICROS } from '../relay/protocol.ts'
 import { delayQuantiles } from './delays.ts'
-import { startDelivery } from './delivery.ts'
+import { startDeliveryReports } from './delivery-reports.ts'
 import { openReportStore, type ReportStore } from './store.ts'
 
 const HOUR_MS = 3_600_000
@@ -26,7 +26,7 @@ test('delays are summed by hour over flushes and restarts, and give the quantile
   const clock = createManualClock(10 * DAY_MS)
   const record = async (counts: Readonly<Record<number, number>>) => {
     await using store = await openReportStore(file, { ...deps, create: true })
-    await using delivery = startDelivery({ reportDays: 30 }, { store, clock, log: silentLogger })
+    await using delivery = startDeliveryReports({ reportDays: 30 }, { store, clock, log: silentLogger })
     delivery.record({ destinations: [], delays: { packets: countsOf(counts), sumMicros: 0 } })
   }
   await record({ 50: 98 })
@@ -80,7 +80,7 @@ test('delays that could not be written are written by the next flush', async () 
     },
   }
   const clock = createManualClock(10 * DAY_MS)
-  await using delivery = startDelivery({ reportDays: 30 }, { store: onSmallDisk, clock, log: silentLogger })
+  await using delivery = startDeliveryReports({ reportDays: 30 }, { store: onSmallDisk, clock, log: silentLogger })
   delivery.record({ destinations: [], delays: { packets: countsOf({ 50: 3 }), sumMicros: 0 } })
   await delivery.flush()
   delivery.record({ destinations: [], delays: { packets: countsOf({ 50: 4 }), sumMicros: 0 } })

@@ -1,6 +1,6 @@
 import { bucketQuantile } from '../../platform/telemetry/bucket-quantile.ts'
 import { DELAY_BOUNDS_MICROS } from '../relay/protocol.ts'
-import { type DeliveryGrouping, deliveryStart } from './delivery.ts'
+import { type DeliveryGrouping, deliveryStart } from './delivery-reports.ts'
 import type { DelayRow } from './store.ts'
 
 /** Milliseconds from the receipt of a shred until it was sent to all destinations; null where none was sent or the time is not known. */

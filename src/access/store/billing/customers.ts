@@ -2,7 +2,7 @@ import { ServiceError } from '../../../core/error.ts'
 import type { SqlReader } from '../../../platform/db/sql.ts'
 import type { TableRows } from '../rows.ts'
 import type { AccessTransaction } from '../store.ts'
-import type { BillingDeps } from './deps.ts'
+import type { BillingTablesDeps } from './deps.ts'
 import { markHoursOf } from './hours.ts'
 import type { BillingStore } from './store.ts'
 import { BILLING_CUSTOMER_TABLE } from './tables.ts'
@@ -13,7 +13,7 @@ export function createBillingCustomers({
   database,
   rows,
   change,
-}: BillingDeps): Pick<BillingStore, 'setBillingId' | 'billingIds'> {
+}: BillingTablesDeps): Pick<BillingStore, 'setBillingId' | 'billingIds'> {
   const customers = rows(BILLING_CUSTOMER_TABLE)
   return {
     setBillingId: (context, customerId, billingId) =>

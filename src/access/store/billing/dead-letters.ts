@@ -2,7 +2,7 @@ import { ServiceError } from '../../../core/error.ts'
 import type { SqlReader } from '../../../platform/db/sql.ts'
 import { createTimeSlices } from '../../../platform/process/time-slices.ts'
 import { type TableRows, writeRecords } from '../rows.ts'
-import type { BillingDeps } from './deps.ts'
+import type { BillingTablesDeps } from './deps.ts'
 import { readEvents, readEventsOf } from './events.ts'
 import type { BillingRetry, BillingStore } from './store.ts'
 import { BILLING_EVENT_TABLE, type BillingEvent } from './tables.ts'
@@ -12,7 +12,7 @@ import { inParts } from './value-parts.ts'
 const RETRY_EVENTS_MAX = 5000
 
 /** Events that are not sent again until the operator decides. */
-export function createDeadLetters({ database, rows, change }: BillingDeps): Pick<BillingStore, 'dead' | 'retry'> {
+export function createDeadLetters({ database, rows, change }: BillingTablesDeps): Pick<BillingStore, 'dead' | 'retry'> {
   const events = rows(BILLING_EVENT_TABLE)
   return {
     dead: (sink, eventsMax) =>

@@ -3,7 +3,7 @@ import type { SqlReader } from '../../../platform/db/sql.ts'
 import type { UsageRow } from '../model.ts'
 import { type TableRows, writeRecords } from '../rows.ts'
 import { decodeUsage, SELECT_USAGE } from '../usage-rows.ts'
-import type { BillingDeps } from './deps.ts'
+import type { BillingTablesDeps } from './deps.ts'
 import { readSinkState } from './sink-state.ts'
 import type { BillingBalance, BillingStore, LedgerPage, NewBillingEvent } from './store.ts'
 import { BILLING_EVENT_TABLE, type BillingEvent, type BillingQuantity } from './tables.ts'
@@ -15,7 +15,7 @@ const BILLING_QUANTITIES = ['units', 'calls', 'bytes'] as const satisfies Billin
 export function createBillingEvents({
   database,
   rows,
-}: BillingDeps): Pick<BillingStore, 'plan' | 'waiting' | 'put' | 'summary'> {
+}: BillingTablesDeps): Pick<BillingStore, 'plan' | 'waiting' | 'put' | 'summary'> {
   const events = rows(BILLING_EVENT_TABLE)
   return {
     plan: (sink, page, decide) =>

@@ -1,7 +1,7 @@
 import type { SqlWriter } from '../../../platform/db/sql.ts'
 import { createTimeSlices } from '../../../platform/process/time-slices.ts'
 import type { AddedUsage } from '../model.ts'
-import type { BillingDeps } from './deps.ts'
+import type { BillingTablesDeps } from './deps.ts'
 import { changeSinkState } from './sink-state.ts'
 import type { BillingStore } from './store.ts'
 
@@ -15,7 +15,7 @@ const MARKED_AGAIN_MS = 35 * 86_400_000
 export function createBillingHours({
   database,
   rows,
-}: BillingDeps): Pick<BillingStore, 'nextHour' | 'lastHour' | 'page' | 'openHour' | 'markedHour' | 'unmarkHour'> {
+}: BillingTablesDeps): Pick<BillingStore, 'nextHour' | 'lastHour' | 'page' | 'openHour' | 'markedHour' | 'unmarkHour'> {
   async function hourIn(select: 'MIN(hour)' | 'MAX(hour)', range: readonly [from: number, to: number]) {
     const found = await database.rows(`SELECT ${select} FROM usage_hours WHERE hour >= ? AND hour <= ?`, range)
     return (found[0]?.[0] as number | null) ?? undefined

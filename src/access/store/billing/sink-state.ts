@@ -1,7 +1,7 @@
 import { ServiceError } from '../../../core/error.ts'
 import type { SqlReader, SqlWriter } from '../../../platform/db/sql.ts'
 import type { TableRows } from '../rows.ts'
-import type { BillingDeps } from './deps.ts'
+import type { BillingTablesDeps } from './deps.ts'
 import type { BillingStore } from './store.ts'
 import { BILLING_STATE_TABLE, type BillingState } from './tables.ts'
 
@@ -10,7 +10,7 @@ export function createSinkStates({
   database,
   rows,
   change,
-}: BillingDeps): Pick<BillingStore, 'state' | 'begin' | 'lease' | 'release' | 'setPaused'> {
+}: BillingTablesDeps): Pick<BillingStore, 'state' | 'begin' | 'lease' | 'release' | 'setPaused'> {
   const states = rows(BILLING_STATE_TABLE)
   return {
     state: (sink) => readSinkState(database, rows, sink),

@@ -14,7 +14,7 @@ import type {
 import type { BaseDeps } from '../../../platform/process/base-deps.ts'
 import { createTimeSlices } from '../../../platform/process/time-slices.ts'
 import { type DelayQuantiles, delayQuantiles } from '../../../shreds/report/delays.ts'
-import { sumDelivery } from '../../../shreds/report/delivery.ts'
+import { sumDelivery } from '../../../shreds/report/delivery-reports.ts'
 import { type DeliveryRow, openReportStore } from '../../../shreds/report/store.ts'
 import type { Shreds } from '../../../shreds/service.ts'
 import { REPORT_FILE } from '../services/shreds.ts'

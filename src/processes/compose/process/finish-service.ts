@@ -6,7 +6,7 @@ import { type Reload, reloadFrom } from '../config/reload.ts'
 import type { Settings } from '../config/settings.ts'
 import { refuseWithoutNode } from '../services/upstreams.ts'
 import type { ReloadingDeps } from './deps.ts'
-import { finishStart, type Started } from './finish-start.ts'
+import { finishStart, type StartedParts } from './finish-start.ts'
 import type { ProcessContext } from './open-process.ts'
 import { type OperatorDeps, openOperator } from './operator.ts'
 
@@ -24,7 +24,7 @@ export type ServiceProcess = {
   readonly setLogLevel?: (level: string) => void
   readonly operator: Omit<OperatorDeps, keyof ProcessContext<'metrics'> | 'methods'>
   readonly methods: ControlMethods
-  readonly drains: NonNullable<Started['drains']>
+  readonly drains: NonNullable<StartedParts['drains']>
 }
 
 /** The last steps of such a process: what a reload changes, the operator's access, and the report that it serves. */

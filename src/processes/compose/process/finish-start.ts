@@ -4,7 +4,7 @@ import { VERSION } from './version.ts'
 
 type Drainable = { beginLameDuck(): void; drain(deadlineMs: number): Promise<void> }
 
-export type Started = {
+export type StartedParts = {
   readonly operator: Operator
   /** Services with clients, in the order of their start. They drain in reverse, before anything is closed. */
   readonly drains?: Readonly<Record<string, Drainable | undefined>>
@@ -15,7 +15,7 @@ export type Started = {
 }
 
 /** The last step of every process: registers how it drains and closes, reports ready, and logs where it listens. */
-export function finishStart({ lifecycle, log, state }: ProcessContext<never>, started: Started): void {
+export function finishStart({ lifecycle, log, state }: ProcessContext<never>, started: StartedParts): void {
   const { operator, drains = {}, opened, store } = started
   lifecycle.onDraining(() => {
     operator.beginLameDuck()

@@ -4,7 +4,7 @@ import { openServiceManager } from '../../../platform/process/service-manager.ts
 import { type SignalSource, watchSignals } from '../../../platform/process/signals.ts'
 import type { Logger } from '../../../platform/telemetry/logger.ts'
 
-export type Started = {
+export type StartedProcess = {
   readonly lifecycle: Lifecycle
   readonly reload?: () => Promise<unknown>
   /** The exit code of a clean stop; 0 by default. */
@@ -31,9 +31,9 @@ const INTERRUPTED = 130
 export async function runUntilSignal(
   process: Process,
   log: Logger,
-  start: (starting: AbortSignal) => Promise<Started>,
+  start: (starting: AbortSignal) => Promise<StartedProcess>,
 ): Promise<void> {
-  const now: { started?: Started; early?: string } = {}
+  const now: { started?: StartedProcess; early?: string } = {}
   const aborted = new AbortController()
   using _signals = watchSignals({
     source: process,

@@ -11,7 +11,7 @@ import type { Random } from '../../../core/random.ts'
 import { systemClock } from '../../../platform/process/clock.ts'
 import { createTimeSlices } from '../../../platform/process/time-slices.ts'
 import { delayQuantiles } from '../../../shreds/report/delays.ts'
-import { sumDelivery } from '../../../shreds/report/delivery.ts'
+import { sumDelivery } from '../../../shreds/report/delivery-reports.ts'
 import { type DeliveryRow, openReportStore } from '../../../shreds/report/store.ts'
 import { REPORT_FILE } from './shreds.ts'
 

@@ -1,10 +1,10 @@
 import type { ListedNotice } from '../../../../contract/notice-wire.ts'
 import type { CliContext, CommonFlags, ListFlags } from '../../../define.ts'
-import { openProcess } from '../../../operations/running-process.ts'
+import { openRunningProcess } from '../../../operations/running-process.ts'
 import { printJson, printList, write } from '../../../output/print.ts'
 
 export async function listNotices(this: CliContext, flags: ListFlags): Promise<void> {
-  using client = await openProcess(this, flags)
+  using client = await openRunningProcess(this, flags)
   printList(this, flags, {
     rows: (await client.call('notices')) as ListedNotice[],
     empty: 'no notices; send one with: sluice notice test',
@@ -24,7 +24,7 @@ export async function listNotices(this: CliContext, flags: ListFlags): Promise<v
 }
 
 export async function testNotice(this: CliContext, flags: CommonFlags): Promise<void> {
-  using client = await openProcess(this, flags)
+  using client = await openRunningProcess(this, flags)
   const notice = (await client.call('notice-test')) as ListedNotice
   if (flags.json === true) return printJson(this, notice)
   const receivers = notice.deliveries.map(({ receiver }) => receiver).join(', ')

@@ -3,7 +3,7 @@ import { systemClock } from '../../../../platform/process/clock.ts'
 import type { StatusReport } from '../../../../processes/compose/process/status.ts'
 import { printUntil } from '../../../dates.ts'
 import type { CliContext, CommonFlags } from '../../../define.ts'
-import { openProcess } from '../../../operations/running-process.ts'
+import { openRunningProcess } from '../../../operations/running-process.ts'
 import { sanitizeForTerminal } from '../../../output/plain-text.ts'
 import { alignColumns, printFacts, printJson, toWire } from '../../../output/print.ts'
 import { type Line, paintLine, type Tone, wantsColour } from '../../../top/paint.ts'
@@ -14,7 +14,7 @@ export type StatusFlags = CommonFlags & { readonly watch?: boolean }
 
 export async function status(this: CliContext, flags: StatusFlags): Promise<void> {
   if (flags.watch === true) return watchStatus(this, flags)
-  using client = await openProcess(this, flags)
+  using client = await openRunningProcess(this, flags)
   const report = (await client.call('status')) as StatusReport
   if (flags.json === true) printJson(this, report)
   else printFacts(this, factsOf(report))
@@ -106,7 +106,7 @@ async function watchStatus(context: CliContext, flags: CommonFlags): Promise<voi
   const { process } = context
   const leave = new AbortController()
   const looks = lookEachSecond<StatusReport>(
-    { open: () => openProcess(context, flags), method: 'status' },
+    { open: () => openRunningProcess(context, flags), method: 'status' },
     { clock: systemClock, signal: leave.signal },
   )
   const first = await looks.next()

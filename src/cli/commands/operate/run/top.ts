@@ -1,7 +1,7 @@
 import { delay, systemClock } from '../../../../platform/process/clock.ts'
 import type { TopReport } from '../../../../processes/compose/top/report.ts'
 import type { CliContext, CommonFlags } from '../../../define.ts'
-import { openProcess } from '../../../operations/running-process.ts'
+import { openRunningProcess } from '../../../operations/running-process.ts'
 import { printJson } from '../../../output/print.ts'
 import { drawTop } from '../../../top/draw.ts'
 import { paintLine, wantsColour } from '../../../top/paint.ts'
@@ -27,7 +27,7 @@ export async function top(this: CliContext, flags: TopFlags): Promise<void> {
 
 async function lookOnce(context: CliContext, flags: TopFlags): Promise<void> {
   const { process } = context
-  using client = await openProcess(context, flags)
+  using client = await openRunningProcess(context, flags)
   const before = (await client.call('top')) as TopReport
   await delay(systemClock, ONCE_MS)
   const view = viewOf(before, (await client.call('top')) as TopReport)
@@ -50,7 +50,7 @@ async function lookOn(context: CliContext, flags: TopFlags): Promise<void> {
   let failure: string | undefined
   // Connects before the screen opens, so that an error is printed on the normal screen.
   const looks = lookEachSecond<TopReport>(
-    { open: () => openProcess(context, flags), method: 'top' },
+    { open: () => openRunningProcess(context, flags), method: 'top' },
     { clock: systemClock, signal: leave.signal },
   )
   const first = await looks.next()

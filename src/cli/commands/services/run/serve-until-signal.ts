@@ -5,12 +5,12 @@ import { createLogTap } from '../../../../platform/telemetry/log-tap.ts'
 import { createLogger } from '../../../../platform/telemetry/logger.ts'
 import { loadSettings, type Settings } from '../../../../processes/compose/config/settings.ts'
 import type { ReloadingDeps } from '../../../../processes/compose/process/deps.ts'
-import { runUntilSignal, type Started } from '../../../../processes/compose/process/run-until-signal.ts'
+import { runUntilSignal, type StartedProcess } from '../../../../processes/compose/process/run-until-signal.ts'
 import { outliveClosedPipe } from '../../../closed-pipe.ts'
 import type { CliContext, ServiceFlags } from '../../../define.ts'
 import { terminalLine } from '../../../output/log-line.ts'
 
-type StartProcess = (settings: Settings, deps: Required<ReloadingDeps>) => Promise<Started>
+type StartProcess = (settings: Settings, deps: Required<ReloadingDeps>) => Promise<StartedProcess>
 
 /** The command that runs a process which takes no other flags. */
 export function runnerOf(start: StartProcess) {

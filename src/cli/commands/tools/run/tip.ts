@@ -7,7 +7,7 @@ import { validateTip } from '../../../../sender/accept/tip-terms.ts'
 import type { SenderStats } from '../../../../sender/receipts/stats.ts'
 import type { CliContext, CommonFlags, ListFlags } from '../../../define.ts'
 import { findSettings } from '../../../find-settings.ts'
-import { openProcess } from '../../../operations/running-process.ts'
+import { openRunningProcess } from '../../../operations/running-process.ts'
 import { printFacts, printJson, printList } from '../../../output/print.ts'
 
 export async function listTipAccounts(this: CliContext, flags: ListFlags): Promise<void> {
@@ -59,7 +59,7 @@ export async function checkTip(
 type Report = SenderStats & { readonly ways: readonly { path: string; isOpen: boolean; message: string }[] }
 
 export async function tipStats(this: CliContext, flags: CommonFlags): Promise<void> {
-  using client = await openProcess(this, flags)
+  using client = await openRunningProcess(this, flags)
   const report = (await client.call('tip-stats')) as Report
   if (report.accepted === undefined) {
     throw new ServiceError('not-found', 'the running process has no sender', {

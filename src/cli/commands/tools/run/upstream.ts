@@ -1,11 +1,11 @@
 import { ServiceError } from '../../../../core/error.ts'
 import type { NodeStatus } from '../../../../upstreams/status.ts'
 import type { CliContext, CommonFlags, ListFlags } from '../../../define.ts'
-import { openProcess } from '../../../operations/running-process.ts'
+import { openRunningProcess } from '../../../operations/running-process.ts'
 import { printJson, printList, write } from '../../../output/print.ts'
 
 export async function listUpstreams(this: CliContext, flags: ListFlags): Promise<void> {
-  using client = await openProcess(this, flags)
+  using client = await openRunningProcess(this, flags)
   printList(this, flags, {
     rows: (await client.call('upstreams')) as NodeStatus[],
     empty: 'no upstream nodes; add them under [[upstreams.nodes]] in the config',
@@ -39,7 +39,7 @@ async function order(
   name: string,
   words: string,
 ): Promise<void> {
-  using client = await openProcess(context, flags)
+  using client = await openRunningProcess(context, flags)
   const { found } = (await client.call(method, { name })) as { found: boolean }
   if (!found) {
     throw new ServiceError('not-found', `unknown upstream node "${name}"`, {

@@ -29,7 +29,7 @@ const NONE_LOST: LostSets = { starts: new Set(), markers: 0, transactions: 0 }
  * counts it as lost. The report of a slot has the parent that a block marker has set. Where the streams of nodes are merged, what they have delivered
  * is marked, and a gap that they have filled is no loss.
  */
-export class Delivery {
+export class OutputDelivery {
   readonly #output: OutputWriter
   readonly #tables: Pick<LookupTables, 'resolve'>
   /** Of open slots. The engine reports every slot that it opens, and holds a limited number of them. */

@@ -7,14 +7,14 @@ import type { DestinationReport, RelayReport } from '../relay/protocol.ts'
 import { type DeliveryRow, type ReportStore, SUM_NAMES } from './store.ts'
 
 /** Sums deliveries per subscription and hour, and writes them to the report store every FLUSH_MS. */
-export type Delivery = AsyncDisposable & {
+export type DeliveryReports = AsyncDisposable & {
   record(report: Pick<RelayReport, 'destinations' | 'delays'>): void
   flush(): Promise<void>
   /** Since the start, by subscription. */
   totals(subscriptionId: string): { readonly packets: number; readonly bytes: number; readonly unsent: number }
 }
 
-export type DeliveryDeps = { readonly store: ReportStore; readonly clock: Clock; readonly log: Logger }
+export type DeliveryReportsDeps = { readonly store: ReportStore; readonly clock: Clock; readonly log: Logger }
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -26,7 +26,10 @@ const PENDING_HOURS_MAX = 100
 /** Subscriptions whose totals since the start are held. */
 const TOTALS_MAX = 10_000
 
-export function startDelivery(options: { readonly reportDays: number }, { store, clock, log }: DeliveryDeps): Delivery {
+export function startDeliveryReports(
+  options: { readonly reportDays: number },
+  { store, clock, log }: DeliveryReportsDeps,
+): DeliveryReports {
   const pending = new Map<string, DeliveryRow>()
   /** By hour; few, since each flush writes them. */
   const pendingDelays = new Map<number, number[]>()

@@ -4,11 +4,11 @@ import { makeBlock } from '../../../test/support/decoded-blocks.ts'
 import { createRandom } from '../../../test/support/property.ts'
 import { until } from '../../platform/process/test-wait.ts'
 import { encodeBlockMarker } from '../../solana/shred/block-marker.ts'
-import { Delivery } from './delivery.ts'
 import { Engine } from './engine.ts'
 import { createEngineCounts } from './events.ts'
 import { createLookupTables } from './lookup-tables.ts'
 import { type DecodedMessage, decodeMessage } from './messages.ts'
+import { OutputDelivery } from './output-delivery.ts'
 import { createOutputMemory, openOutputReader, openOutputWriter } from './output-ring.ts'
 import { createDecodedSource, type DecodedSlot } from './source.ts'
 
@@ -18,7 +18,7 @@ const MEMORY_BYTES = 256 * 1024
 function createOutput() {
   const memory = createOutputMemory(MEMORY_BYTES)
   const records = openOutputReader(memory)
-  const delivery = new Delivery(openOutputWriter(memory), createLookupTables({ tablesMax: 16 }))
+  const delivery = new OutputDelivery(openOutputWriter(memory), createLookupTables({ tablesMax: 16 }))
   const read = (): DecodedMessage[] => {
     const messages: DecodedMessage[] = []
     for (let record = records.next(); record !== undefined; record = records.next()) {

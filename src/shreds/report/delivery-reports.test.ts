@@ -6,7 +6,7 @@ import { systemClock } from '../../platform/process/clock.ts'
 import { secureRandom } from '../../platform/process/random.ts'
 import { silentLogger } from '../../platform/telemetry/logger.ts'
 import { DELAY_BOUNDS_MICROS, type DestinationReport } from '../relay/protocol.ts'
-import { startDelivery } from './delivery.ts'
+import { startDeliveryReports } from './delivery-reports.ts'
 import { openReportStore, type ReportStore } from './store.ts'
 
 const DAY_MS = 24 * 3_600_000
@@ -34,7 +34,7 @@ test('packets are counted once where the rows are written and old rows cannot be
   const warnings: unknown[] = []
   const log = { ...silentLogger, warn: (...given: unknown[]) => void warnings.push(given.at(-1)) }
   const clock = createManualClock(10 * DAY_MS)
-  await using delivery = startDelivery({ reportDays: 30 }, { store: onFullDisk, clock, log })
+  await using delivery = startDeliveryReports({ reportDays: 30 }, { store: onFullDisk, clock, log })
   const packets = [...DELAY_BOUNDS_MICROS, 0].map((_, at) => (at === 0 ? PACKETS : 0))
   const flushes = 5
   for (let n = 0; n < flushes; n++) {

@@ -5,13 +5,13 @@ import { createRandom } from '../../../test/support/property.ts'
 import { deshredTransaction } from '../../../test/support/upstream-updates.ts'
 import { SubscribeUpdateDeshredTransactionSchema } from '../../solana/gen/geyser_pb.ts'
 import { encodeMessage } from '../../solana/geyser/protobuf.ts'
-import { Delivery } from './delivery.ts'
 import { Engine } from './engine.ts'
 import type { DataSet, SlotReport } from './events.ts'
 import { createLookupTables } from './lookup-tables.ts'
 import { type DecodedMessage, decodeMessage } from './messages.ts'
 import { UpstreamMerge } from './node-streams/merge.ts'
 import { encodeRecord } from './node-streams/records.ts'
+import { OutputDelivery } from './output-delivery.ts'
 import { createOutputMemory, openOutputReader, openOutputWriter } from './output-ring.ts'
 
 const ENGINE = { slotsMax: 8, slotsBehindMax: 4, bytesMax: 64 * 1024 * 1024, shredsPerSlotMax: 32_768 }
@@ -27,7 +27,7 @@ function createRig(memoryBytes: number) {
   const records = openOutputReader(memory)
   const upstream = createOutputMemory(4 * 1024 * 1024)
   const queue = openOutputWriter(upstream)
-  const delivery = new Delivery(openOutputWriter(memory), createLookupTables({ tablesMax: 4096 }))
+  const delivery = new OutputDelivery(openOutputWriter(memory), createLookupTables({ tablesMax: 4096 }))
   const merge = new UpstreamMerge(
     upstream,
     { slotsMax: 64, bytesMax: 16 * 1024 * 1024 },
@@ -143,7 +143,7 @@ test('a message of a node with more table indexes than a transaction can have is
   const memory = createOutputMemory(1024 * 1024)
   const records = openOutputReader(memory)
   const tables = createLookupTables({ tablesMax: 16 })
-  const delivery = new Delivery(openOutputWriter(memory), tables)
+  const delivery = new OutputDelivery(openOutputWriter(memory), tables)
   const key = new Uint8Array(32).fill(7)
   const loadedOf = (indexes: number) => {
     const message = {
