@@ -1,5 +1,5 @@
 import type { Logger } from '../../../platform/telemetry/logger.ts'
-import { shippedDocuments } from '../process/documents.ts'
+import { shippedDocuments } from '../process/shipped-documents.ts'
 import { jsonFile, NAMES_PATH, namesFile, type PageFile } from './bundle.ts'
 import { openPageFiles, type PageDefinition } from './files.ts'
 

@@ -60,7 +60,7 @@ export type ControlPlaneSide = {
 }
 
 /** What the control plane offers to gateway threads besides. */
-export type GatewayThreadSide = {
+export type ControlPlaneGatewaySide = {
   readonly methods: {
     'decoded-report'(): object | undefined
     'connections-in-other-threads'(subscription: string): readonly ConnectionReport[]
@@ -74,10 +74,10 @@ export type GatewayThreadSide = {
 }
 
 /** From a thread to the control plane. */
-export type ControlPlaneChannel = ThreadChannel<ControlPlaneSide & GatewayThreadSide>
+export type ControlPlaneChannel = ThreadChannel<ControlPlaneSide & ControlPlaneGatewaySide>
 /** From the control plane to a thread. */
 export type ServiceChannel = ThreadChannel<ThreadSide>
 
-export type GatewayMethods = Offered<GatewayThreadSide>['methods']
+export type GatewayMethods = Offered<ControlPlaneGatewaySide>['methods']
 /** Those of the account endpoints and the account page. */
 export type AccountMethods = Pick<GatewayMethods, Extract<keyof GatewayMethods, `account-${string}`>>

@@ -24,7 +24,7 @@ import { createDocuments } from '../documents/documents.ts'
 import { openThreadMemoryGuard } from '../process/memory.ts'
 import type { ServiceContext, ServiceSettings } from '../process/service-context.ts'
 import { forwardRefusals } from './forward-refusals.ts'
-import type { ControlPlaneChannel, ControlPlaneSide, GatewayThreadSide, ThreadSide } from './protocol.ts'
+import type { ControlPlaneChannel, ControlPlaneGatewaySide, ControlPlaneSide, ThreadSide } from './protocol.ts'
 import type { Address, ThreadReady, ThreadReport, ThreadStart } from './start-data.ts'
 
 /** What runs in a thread, as its entry opens it. */
@@ -90,7 +90,7 @@ export function runThread<const Listener extends string>(
       void opened.promise.then(({ upstreams }) => (isDrained ? upstreams?.drain(node) : upstreams?.undrain(node))),
     'node-probed': ({ key, result }) => probes.receive(key, result),
   }
-  const channel: ControlPlaneChannel = createThreadChannel<ControlPlaneSide & GatewayThreadSide>({
+  const channel: ControlPlaneChannel = createThreadChannel<ControlPlaneSide & ControlPlaneGatewaySide>({
     post: port.post,
     clock,
     methods,

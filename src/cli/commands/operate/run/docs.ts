@@ -1,6 +1,6 @@
 import { didYouMean } from '../../../../core/did-you-mean.ts'
 import { ServiceError } from '../../../../core/error.ts'
-import { shippedDocuments } from '../../../../processes/compose/process/documents.ts'
+import { shippedDocuments } from '../../../../processes/compose/process/shipped-documents.ts'
 import type { CliContext, CommonFlags } from '../../../define.ts'
 import { alignColumns, printJson } from '../../../output/print.ts'
 import { wrapMarkdown } from '../../../output/wrap-markdown.ts'
