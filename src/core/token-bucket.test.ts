@@ -35,23 +35,12 @@ test('years without access fill it to its capacity', () => {
   assert.equal(bucket.level(1e12), 9_000_000_000)
 })
 
-test('force() goes into debt that refills first; giveBack() adds to the level', () => {
+test('force() goes into debt that refills first', () => {
   const bucket = new TokenBucket({ capacity: 10, perSecond: 10 }, 0)
   bucket.force(15, 0)
   assert.equal(bucket.level(0), -5)
   assert.equal(bucket.take(1, 500), false)
   assert.equal(bucket.take(1, 600), true)
-  bucket.giveBack(100, 600)
-  assert.equal(bucket.level(600), 10)
-})
-
-test('new limits keep the level, cut to the new capacity', () => {
-  const bucket = new TokenBucket({ capacity: 100, perSecond: 1 }, 0)
-  bucket.take(20, 0)
-  bucket.setLimits({ capacity: 50, perSecond: 2 }, 0)
-  assert.equal(bucket.level(0), 50)
-  bucket.take(50, 0)
-  assert.equal(bucket.level(1000), 2)
 })
 
 test('refills the same amount with a million accesses as with one', () => {

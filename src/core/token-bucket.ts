@@ -12,15 +12,18 @@ const CAPACITY_MAX = 9_000_000_000
  * that goes back is ignored until it has caught up.
  */
 export class TokenBucket {
-  #capacityParts = 0
-  #partsPerMs = 0
-  #level = 0
+  readonly #capacityParts: number
+  readonly #partsPerMs: number
+  #level: number
   #lastMs: number
 
   constructor(limits: TokenBucketLimits, monotonicMs: number) {
-    this.#lastMs = Math.floor(monotonicMs)
-    this.#apply(limits)
+    assert(limits.capacity >= 0 && limits.capacity <= CAPACITY_MAX, 'capacity is out of range')
+    assert(limits.perSecond >= 0 && limits.perSecond <= CAPACITY_MAX, 'rate is out of range')
+    this.#capacityParts = Math.floor(limits.capacity * PARTS)
+    this.#partsPerMs = Math.round((limits.perSecond * PARTS) / 1000)
     this.#level = this.#capacityParts
+    this.#lastMs = Math.floor(monotonicMs)
   }
 
   /** The state, for those that keep it elsewhere: the level in parts of a token, and when it was last refilled. */
@@ -53,12 +56,6 @@ export class TokenBucket {
     this.#level -= Math.ceil(cost * PARTS)
   }
 
-  /** Returns the cost of something that did not happen. */
-  giveBack(cost: number, monotonicMs: number): void {
-    this.#refill(monotonicMs)
-    this.#level = Math.min(this.#capacityParts, this.#level + Math.ceil(cost * PARTS))
-  }
-
   level(monotonicMs: number): number {
     this.#refill(monotonicMs)
     return this.#level / PARTS
@@ -74,20 +71,6 @@ export class TokenBucket {
   fullInMs(monotonicMs: number): number {
     this.#refill(monotonicMs)
     return this.#msUntil(this.#capacityParts)
-  }
-
-  /** Changes the limits and keeps the level, cut to the new capacity. */
-  setLimits(limits: TokenBucketLimits, monotonicMs: number): void {
-    this.#refill(monotonicMs)
-    this.#apply(limits)
-    this.#level = Math.min(this.#level, this.#capacityParts)
-  }
-
-  #apply(limits: TokenBucketLimits): void {
-    assert(limits.capacity >= 0 && limits.capacity <= CAPACITY_MAX, 'capacity is out of range')
-    assert(limits.perSecond >= 0 && limits.perSecond <= CAPACITY_MAX, 'rate is out of range')
-    this.#capacityParts = Math.floor(limits.capacity * PARTS)
-    this.#partsPerMs = Math.round((limits.perSecond * PARTS) / 1000)
   }
 
   #refill(monotonicMs: number): void {
