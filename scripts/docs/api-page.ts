@@ -4,7 +4,6 @@ import { wsTicket } from '../../src/contract/schemas/customer.ts'
 import { PAGES_PER_SECOND, USAGE_PAGES } from '../../src/gateway/account/endpoints.ts'
 import { USAGE_DAYS_MAX } from '../../src/gateway/account/usage.ts'
 import { MESSAGE_BYTES_MAX } from '../../src/gateway/pubsub/ws.ts'
-import { BUILT } from '../../src/processes/compose/process/build.ts'
 import { executionSection } from './execution-section.ts'
 import { indexerSection } from './indexer-section.ts'
 import { GENERATED, table } from './markdown.ts'
@@ -30,7 +29,7 @@ export function apiPage(): string {
         `\`${key}\``,
         title,
         authorization,
-        available ? (BUILT[key as keyof typeof BUILT] ? 'yes' : 'not yet') : 'coming soon',
+        available ? 'yes' : 'coming soon',
       ]),
     ),
     '## Rules of every HTTP listener',
