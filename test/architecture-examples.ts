@@ -138,6 +138,7 @@ export function plantedExamples(): Planted[] {
       one(`the identifier ${name}`, 'word', 'src/core/x.ts', `export const ${name} = 1`),
     ),
     one('a refused word in a property', 'word', 'src/core/x.ts', `export const x = { seats: 1 }`),
+    one('a config key of the gateway elsewhere', 'word', 'src/core/x.ts', `export const x = { answerBytesMax: 1 }`),
     one('a refused word in a private field', 'word', 'src/core/x.ts', `export class X { #told = 1 }`),
     one('a refused word in a type', 'word', 'src/core/x.ts', `export type Wish = 1`),
     one('a refused word in a file name', 'word', 'src/core/turn-answers.ts', `export const x = 1`),

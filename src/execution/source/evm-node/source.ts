@@ -16,7 +16,7 @@ export type EvmNodeOptions = Partial<FollowOptions> & {
   /** Path of the ring to write; its folder exists. */
   readonly path: string
   readonly timeoutMs?: number
-  readonly answerBytesMax?: number
+  readonly responseBytesMax?: number
 }
 
 export type EvmNodeDeps = { readonly log: Logger; readonly clock: Clock; readonly random: Random }
@@ -46,9 +46,9 @@ const RESPONSE_BYTES_MAX = 256 * 1024 * 1024
 export async function startEvmNodeSource(options: EvmNodeOptions, deps: EvmNodeDeps): Promise<EvmNodeSource> {
   const { clock, random } = deps
   const log = deps.log.child({ part: 'evm-node' })
-  const { path, url, headers, timeoutMs = TIMEOUT_MS, answerBytesMax = RESPONSE_BYTES_MAX } = options
+  const { path, url, headers, timeoutMs = TIMEOUT_MS, responseBytesMax = RESPONSE_BYTES_MAX } = options
   const mapper = await loadFileMapper()
-  const rpc = createJsonRpcClient({ url, timeoutMs, answerBytesMax, ...(headers === undefined ? {} : { headers }) })
+  const rpc = createJsonRpcClient({ url, timeoutMs, responseBytesMax, ...(headers === undefined ? {} : { headers }) })
   const client = new EvmNodeClient(rpc)
   const ring = new NodeRing(path, { mapper, clock })
   let chainId: bigint | undefined

@@ -11,7 +11,7 @@ export type JsonRpcClientOptions = {
   readonly headers?: Readonly<Record<string, string>>
   readonly timeoutMs: number
   /** A larger response is an error. */
-  readonly answerBytesMax: number
+  readonly responseBytesMax: number
 }
 
 /** The server responded with a JSON-RPC error. */
@@ -39,7 +39,7 @@ export function createJsonRpcClient(options: JsonRpcClientOptions): JsonRpcClien
 }
 
 async function post(options: JsonRpcClientOptions, method: string, body: string): Promise<string> {
-  const { url, headers, timeoutMs, answerBytesMax } = options
+  const { url, headers, timeoutMs, responseBytesMax } = options
   const response = await fetch(url, {
     method: 'POST',
     body,
@@ -54,7 +54,7 @@ async function post(options: JsonRpcClientOptions, method: string, body: string)
   let bytes = 0
   for await (const piece of response.body ?? []) {
     bytes += piece.length
-    if (bytes > answerBytesMax) throw new Error(`${method}: the response is larger than ${answerBytesMax} bytes`)
+    if (bytes > responseBytesMax) throw new Error(`${method}: the response is larger than ${responseBytesMax} bytes`)
     pieces.push(piece)
   }
   const text = Buffer.concat(pieces).toString()
