@@ -8,7 +8,7 @@ import type { Chain } from '../chain/model.ts'
 import { DEFAULT_FILTER_LIMITS, type FilterLimits } from './filter/limits.ts'
 import { serveHealth } from './health.ts'
 import { SlotLog } from './slot-log.ts'
-import { startSubscription } from './subscription.ts'
+import { GeyserSubscription } from './subscription.ts'
 import { serveGeyserUnary } from './unary.ts'
 
 export type GeyserServerOptions = {
@@ -52,7 +52,7 @@ export async function startGeyserServer(overrides: GeyserServerOptions, deps: Ge
   const options = { ...DEFAULTS, ...overrides }
   const { chain, clock } = deps
   const log = deps.log.child({ part: 'localnet-geyser' })
-  const streams = new Map<GrpcCall, { readonly pump: () => void }>()
+  const streams = new Map<GrpcCall, GeyserSubscription>()
 
   const slotLog = new SlotLog(
     { slotsMax: options.replaySlots },
@@ -84,7 +84,7 @@ export async function startGeyserServer(overrides: GeyserServerOptions, deps: Ge
       call.end({ code: GrpcCode.resourceExhausted, message: 'max subscription limit exceeded' })
       return
     }
-    const stream = startSubscription(call, options, { chain, slotLog, firstReplaySlot, clock, log })
+    const stream = new GeyserSubscription(call, options, { chain, slotLog, firstReplaySlot, clock, log })
     streams.set(call, stream)
     call.onClose(() => streams.delete(call))
   }

@@ -29,6 +29,29 @@ export type SubscriptionDeps = {
   readonly log: Logger
 }
 
+type Response = { case: 'ping'; value: Record<string, never> } | { case: 'pong'; value: { id: number } }
+
+/** Updates of which those before `next` are written. */
+type UpdateList = { readonly updates: readonly Update[]; next: number }
+
+/** Reads the slot log. Records before `replay.end` are a replay, in which slots below `replay.fromSlot` are skipped. */
+type Reading = {
+  readonly kind: 'reading'
+  position: number
+  /** The remaining updates of the record at `position`. */
+  record: UpdateList | undefined
+  readonly replay: { readonly fromSlot: number; readonly end: number }
+}
+
+type State =
+  /** No updates are sent before the first filter. */
+  | { readonly kind: 'unfiltered' }
+  /** All accounts are sent first. */
+  | { readonly kind: 'snapshot'; readonly accounts: UpdateList; readonly next: Reading }
+  | Reading
+
+const NO_REPLAY = { fromSlot: 0, end: 0 }
+
 /** Responses waiting to be written; a stream whose client pings this often without reading is ended. */
 const WAITING_RESPONSES_MAX = 1000
 
@@ -36,87 +59,109 @@ const WAITING_RESPONSES_MAX = 1000
  * One Subscribe stream. It has a position in the slot log and reads on whenever the client can receive more, so a slow
  * client takes no memory; when the log drops the record at its position, the stream is ended.
  */
-export function startSubscription(
-  call: GrpcCall,
-  options: SubscriptionOptions,
-  deps: SubscriptionDeps,
-): { readonly pump: () => void } {
-  const { slotLog, chain, clock, log } = deps
-  const batch = new FrameBatch(call.sendEncoding)
-  let filter: StreamFilter = EMPTY_FILTER
-  /** Undefined until the first filter: no updates are sent before. */
-  let position: number | undefined
-  /** The remaining updates of the record at `position`. */
-  let current: { readonly updates: readonly Update[]; next: number } | undefined
-  /** Records before `end` are a replay, in which slots below `fromSlot` are skipped. */
-  let replay = { fromSlot: 0, end: 0 }
-  let snapshot: { readonly updates: readonly Update[]; next: number } | undefined
-  let responses: Uint8Array[] = []
-  let isWaiting = false
-  let hasWarned = false
+export class GeyserSubscription {
+  readonly #call: GrpcCall
+  readonly #options: SubscriptionOptions
+  readonly #deps: SubscriptionDeps
+  readonly #batch: FrameBatch
+  #filter: StreamFilter = EMPTY_FILTER
+  #state: State = { kind: 'unfiltered' }
+  #responses: Uint8Array[] = []
+  /** The send buffer of the client is full. */
+  #isWaiting = false
+  #hasWarned = false
 
-  const pings = clock.setRepeating(options.pingMs, () => respond({ case: 'ping', value: {} }))
-  call.onClose(() => pings.cancel())
-  call.onWritable(() => {
-    isWaiting = false
-    pump()
-  })
-  call.onShutdown(() => call.end({ code: GrpcCode.unavailable, message: 'server is shutting down try again later' }))
-  call.onMessage(receive)
-  // Some load balancers open a stream only when data is sent.
-  respond({ case: 'ping', value: {} })
+  constructor(call: GrpcCall, options: SubscriptionOptions, deps: SubscriptionDeps) {
+    this.#call = call
+    this.#options = options
+    this.#deps = deps
+    this.#batch = new FrameBatch(call.sendEncoding)
+    const pings = deps.clock.setRepeating(options.pingMs, () => this.#respond({ case: 'ping', value: {} }))
+    call.onClose(() => pings.cancel())
+    call.onWritable(() => {
+      this.#isWaiting = false
+      this.pump()
+    })
+    call.onShutdown(() => call.end({ code: GrpcCode.unavailable, message: 'server is shutting down try again later' }))
+    call.onMessage((bytes) => this.#receive(bytes))
+    // Some load balancers open a stream only when data is sent.
+    this.#respond({ case: 'ping', value: {} })
+  }
 
-  function receive(bytes: Uint8Array): void {
+  /** Writes until the client is up to date or its send buffer is full. */
+  pump(): void {
+    const call = this.#call
+    while (!this.#isWaiting && !call.isOver) {
+      this.#fillBatch()
+      if (call.isOver || this.#batch.isEmpty) return
+      this.#isWaiting = !call.writeFramed(this.#batch.take())
+    }
+    const reading = readingOf(this.#state)
+    if (reading !== undefined && !call.isOver) this.#checkLag(reading)
+  }
+
+  #receive(bytes: Uint8Array): void {
     const request = decodeMessage(SubscribeRequestSchema, bytes)
     if (!request) {
-      call.end({ code: GrpcCode.internal, message: 'failed to decode Protobuf message: SubscribeRequest' })
+      this.#call.end({ code: GrpcCode.internal, message: 'failed to decode Protobuf message: SubscribeRequest' })
       return
     }
-    const compiled = compileFilter(request, options.limits)
+    const compiled = compileFilter(request, this.#options.limits)
     if (!compiled.ok) {
-      call.end({ code: GrpcCode.invalidArgument, message: `failed to create filter: ${compiled.reason}` })
+      this.#call.end({ code: GrpcCode.invalidArgument, message: `failed to create filter: ${compiled.reason}` })
       return
     }
     if (request.ping) {
-      respond({ case: 'pong', value: { id: request.ping.id } })
+      this.#respond({ case: 'pong', value: { id: request.ping.id } })
       return
     }
-    replaceFilter(request, compiled.filter)
+    this.#replaceFilter(request, compiled.filter)
   }
 
-  function replaceFilter(request: SubscribeRequest, next: StreamFilter): void {
+  #replaceFilter(request: SubscribeRequest, filter: StreamFilter): void {
+    const state = this.#state
     if (request.fromSlot !== undefined) {
-      if (!startReplay(Number(request.fromSlot))) return
-    } else if (position === undefined) {
-      position = slotLog.end
-      if (call.metadata['x-request-snapshot'] !== undefined) snapshot = takeSnapshot(next)
-    } else if (next.commitment !== filter.commitment && current) {
+      const replay = this.#startReplay(Number(request.fromSlot))
+      if (replay === undefined) return
+      // A snapshot that is being sent is completed first.
+      this.#state = state.kind === 'snapshot' ? { ...state, next: replay } : replay
+    } else if (state.kind === 'unfiltered') {
+      this.#state = this.#begin(filter)
+    } else if (filter.commitment !== this.#filter.commitment && state.kind === 'reading' && state.record) {
       // The rest of this record belongs to the previous filter; the new one starts with the next record.
-      position++
-      current = undefined
+      state.position++
+      state.record = undefined
     }
-    filter = next
-    pump()
+    this.#filter = filter
+    this.pump()
   }
 
-  function startReplay(fromSlot: number): boolean {
-    if (!options.replay) {
-      call.end({ code: GrpcCode.internal, message: 'from_slot is not supported' })
-      return false
+  #begin(filter: StreamFilter): State {
+    const { end } = this.#deps.slotLog
+    const reading: Reading = { kind: 'reading', position: end, record: undefined, replay: NO_REPLAY }
+    if (this.#call.metadata['x-request-snapshot'] === undefined) return reading
+    return { kind: 'snapshot', accounts: this.#takeSnapshot(filter), next: reading }
+  }
+
+  /** Undefined, and the stream is ended, where the slot cannot be replayed. */
+  #startReplay(fromSlot: number): Reading | undefined {
+    const { slotLog, firstReplaySlot } = this.#deps
+    if (!this.#options.replay) {
+      this.#call.end({ code: GrpcCode.internal, message: 'from_slot is not supported' })
+      return undefined
     }
-    const first = deps.firstReplaySlot()
+    const first = firstReplaySlot()
     if (first === undefined || fromSlot < first) {
       const message = `broadcast from ${fromSlot} is not available, last available: ${first ?? 0}`
-      call.end({ code: GrpcCode.outOfRange, message })
-      return false
+      this.#call.end({ code: GrpcCode.outOfRange, message })
+      return undefined
     }
-    position = slotLog.positionOf(fromSlot)
-    current = undefined
-    replay = { fromSlot, end: slotLog.end }
-    return true
+    const replay = { fromSlot, end: slotLog.end }
+    return { kind: 'reading', position: slotLog.positionOf(fromSlot), record: undefined, replay }
   }
 
-  function takeSnapshot({ commitment }: StreamFilter) {
+  #takeSnapshot({ commitment }: StreamFilter): UpdateList {
+    const { chain, clock } = this.#deps
     const slot = chain.slot(commitment)
     const createdAt = encodeCreatedAt(clock.nowMs())
     const updates: Update[] = []
@@ -126,74 +171,74 @@ export function startSubscription(
     return { updates, next: 0 }
   }
 
-  type Response = { case: 'ping'; value: Record<string, never> } | { case: 'pong'; value: { id: number } }
-
-  function respond(updateOneof: Response): void {
-    if (responses.length >= WAITING_RESPONSES_MAX) {
-      call.end({ code: GrpcCode.resourceExhausted, message: 'too many pings that were not read' })
+  #respond(updateOneof: Response): void {
+    if (this.#responses.length >= WAITING_RESPONSES_MAX) {
+      this.#call.end({ code: GrpcCode.resourceExhausted, message: 'too many pings that were not read' })
       return
     }
-    responses.push(
-      Buffer.concat([encodeMessage(SubscribeUpdateSchema, { updateOneof }), encodeCreatedAt(clock.nowMs())]),
-    )
-    pump()
+    const message = encodeMessage(SubscribeUpdateSchema, { updateOneof })
+    this.#responses.push(Buffer.concat([message, encodeCreatedAt(this.#deps.clock.nowMs())]))
+    this.pump()
   }
 
-  /** Writes until the client is up to date or its send buffer is full. */
-  function pump(): void {
-    while (!isWaiting && !call.isOver) {
-      fillBatch()
-      if (call.isOver || batch.isEmpty) return
-      isWaiting = !call.writeFramed(batch.take())
+  #fillBatch(): void {
+    for (const message of this.#responses) this.#batch.add([], message)
+    this.#responses = []
+    if (this.#state.kind === 'snapshot') {
+      const { accounts, next } = this.#state
+      if (this.#drain(accounts)) this.#state = next
     }
-    if (position !== undefined && !call.isOver) checkLag(position)
+    if (this.#state.kind === 'reading') this.#readLog(this.#state)
   }
 
-  function fillBatch(): void {
-    for (const message of responses) batch.add([], message)
-    responses = []
-    if (snapshot) {
-      drain(snapshot)
-      if (snapshot.next === snapshot.updates.length) snapshot = undefined
-    }
-    while (!batch.isFull && !snapshot && position !== undefined && position < slotLog.end) {
-      if (!checkLag(position)) return
-      if (!current) {
-        const skips = position < replay.end && slotLog.slotAt(position) < replay.fromSlot
-        const updates = skips ? [] : slotLog.updatesAt(position, filter.commitment)
-        if (!updates) return cut()
-        current = { updates, next: 0 }
+  #readLog(reading: Reading): void {
+    const { slotLog } = this.#deps
+    const { replay } = reading
+    while (!this.#batch.isFull && reading.position < slotLog.end) {
+      if (!this.#checkLag(reading)) return
+      if (!reading.record) {
+        const skips = reading.position < replay.end && slotLog.slotAt(reading.position) < replay.fromSlot
+        const updates = skips ? [] : slotLog.updatesAt(reading.position, this.#filter.commitment)
+        if (!updates) return this.#cut()
+        reading.record = { updates, next: 0 }
       }
-      drain(current)
-      if (current.next < current.updates.length) return
-      current = undefined
-      position++
+      if (!this.#drain(reading.record)) return
+      reading.record = undefined
+      reading.position++
     }
   }
 
-  function drain(part: { readonly updates: readonly Update[]; next: number }): void {
-    while (!batch.isFull && part.next < part.updates.length) {
-      deliver(part.updates[part.next++] as Update, filter, batch)
+  /** Writes updates until the batch is full; returns whether none is left. */
+  #drain(list: UpdateList): boolean {
+    while (!this.#batch.isFull && list.next < list.updates.length) {
+      deliver(list.updates[list.next++] as Update, this.#filter, this.#batch)
     }
+    return list.next === list.updates.length
   }
 
   /** Ends a stream that fell behind the log; warns once when it is half of the log behind. */
-  function checkLag(at: number): boolean {
-    if (at < slotLog.first) {
-      cut()
+  #checkLag({ position, replay }: Reading): boolean {
+    const { slotLog, log } = this.#deps
+    if (position < slotLog.first) {
+      this.#cut()
       return false
     }
-    if (!hasWarned && isWaiting && at >= replay.end && slotLog.ageOf(at) > options.replaySlots / 2) {
-      hasWarned = true
-      log.warn({ remote: call.remoteAddress, behindSlots: slotLog.ageOf(at) }, 'geyser stream falls behind')
+    const isLive = position >= replay.end
+    if (!this.#hasWarned && this.#isWaiting && isLive && slotLog.ageOf(position) > this.#options.replaySlots / 2) {
+      this.#hasWarned = true
+      const behindSlots = slotLog.ageOf(position)
+      log.warn({ remote: this.#call.remoteAddress, behindSlots }, 'geyser stream falls behind')
     }
     return true
   }
 
-  function cut(): void {
-    log.warn({ remote: call.remoteAddress }, 'geyser stream ended: it fell behind the replay log')
-    call.end({ code: GrpcCode.internal, message: 'lagged to receive geyser messages' })
+  #cut(): void {
+    this.#deps.log.warn({ remote: this.#call.remoteAddress }, 'geyser stream ended: it fell behind the replay log')
+    this.#call.end({ code: GrpcCode.internal, message: 'lagged to receive geyser messages' })
   }
+}
 
-  return { pump }
+function readingOf(state: State): Reading | undefined {
+  if (state.kind === 'unfiltered') return undefined
+  return state.kind === 'snapshot' ? state.next : state
 }
