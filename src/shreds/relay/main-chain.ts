@@ -8,6 +8,7 @@ import { type SlotGroup, SlotSample } from './slot-sample.ts'
  * - A chain ahead of it replaces it, if it has an eighth of all packets.
  * - A chain behind it or of another version replaces it, if it has eight times its packets and this one does not only pause.
  * - When it is silent, accepted packets elsewhere replace it.
+ * - The first signed packet replaces one of packets that could not be checked.
  *
  * Another chain is a group of packets within the length of the window whose slots rise from one second to the next.
  */
@@ -73,9 +74,10 @@ export class MainChain {
 
   /** Records a packet that passed every check. While packets are signed, those that were not checked do not count. */
   advance(slot: number, version: number, nowMs: number, isSigned: boolean): void {
+    const isFirstSigned = isSigned && !this.hasSigned
     if (isSigned) this.#signedAtMs = nowMs
     else if (this.isSigned(nowMs)) return
-    if (this.#slot < 0) this.#moveTo(slot, version, nowMs)
+    if (this.#slot < 0 || (isFirstSigned && !this.#includes(slot, version))) this.#moveTo(slot, version, nowMs)
     if (this.#includes(slot, version)) {
       this.#acceptedAtMs = nowMs
       this.#elsewhere = 0
@@ -88,6 +90,11 @@ export class MainChain {
     if (this.#candidate !== undefined && this.#isAround(this.#candidate, slot, version))
       this.#moveTo(this.#candidate.slot, version, nowMs)
     else if (this.#isOver(slot, version, nowMs)) this.#moveTo(slot, version, nowMs)
+  }
+
+  /** Whether a signed packet has ever arrived. */
+  get hasSigned(): boolean {
+    return this.#signedAtMs !== Number.NEGATIVE_INFINITY
   }
 
   /** Whether signed packets arrive. */

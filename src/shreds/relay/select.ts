@@ -6,6 +6,7 @@ import { createHeldPackets } from './held-packets.ts'
 import { type DropReason, newRelayCounts, type RelayCounts, type RelayOptions } from './protocol.ts'
 import { createRelayWindow, type RelayWindow } from './relay-window.ts'
 import type { SlotLimits } from './slot-limits.ts'
+import type { WindowVerdict } from './slot-window.ts'
 import type { Verifier } from './verify.ts'
 
 /** Selects the packets to relay: from an allowed source, well-formed, current, not a duplicate, and signed by the leader, checked in this order. */
@@ -95,7 +96,7 @@ export function createSelector(arena: PacketArena, options: SelectorOptions, ver
       return 'malformed'
     }
     const current = window.classify(head.slot, head.version, nowMs)
-    if (current !== 'current') return current
+    if (current !== 'current' && !mayBeFirstSigned(current)) return current
     if (dedupe.has(words, at >> 2, head)) return 'duplicate'
     unchecked[cell] = 1
     if (isChecking) {
@@ -109,6 +110,12 @@ export function createSelector(arena: PacketArena, options: SelectorOptions, ver
       else unchecked[cell] = 0
     }
     return record(cell, nowMs)
+  }
+
+  /** After a start any packet of an unknown leader can be the first one: until one is signed, it makes no packet late that can be checked. */
+  function mayBeFirstSigned(verdict: WindowVerdict): boolean {
+    if (!isChecking || !window.isUnproven()) return false
+    return (verdict !== 'version' || options.version === undefined) && verifier.hasLeader(head.slot)
   }
 
   function hold(cell: number, set: number, nowMs: number): Outcome {

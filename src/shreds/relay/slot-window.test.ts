@@ -47,3 +47,13 @@ test('adopts the version of a restarted cluster, but keeps a configured version'
   for (let i = 0; i < 1000; i++) assert.equal(fixed.classify(3, 9, 5000 + i * 10), 'version')
   assert.deepEqual([fixed.version(), fixed.newest(), fixed.resets()], [7, 1000, 0])
 })
+
+test('moves back to a slot and its version, but never to another version than the configured one', () => {
+  const window = createSlotWindow({ backSlots: 64, aheadSlots: 32 })
+  window.advance(5000, 7, 0)
+  window.moveTo(100, 8, 0)
+  assert.deepEqual([window.newest(), window.version(), window.verdictOf(101, 8)], [100, 8, 'current'])
+  const configured = createSlotWindow({ backSlots: 64, aheadSlots: 32, version: 7 })
+  configured.moveTo(100, 8, 0)
+  assert.equal(configured.version(), 7)
+})

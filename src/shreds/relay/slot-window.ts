@@ -5,6 +5,8 @@ export type SlotWindow = {
   verdictOf(slot: number, version: number): WindowVerdict
   /** Records a packet of this slot that passed every check. */
   advance(slot: number, version: number, nowMs: number): void
+  /** Moves to this slot, back or ahead, and to its version unless one is configured. */
+  moveTo(slot: number, version: number, nowMs: number): void
   setLength(length: { readonly backSlots: number; readonly aheadSlots: number }): void
   newest(): number | undefined
   version(): number | undefined
@@ -74,6 +76,11 @@ export function createSlotWindow(options: SlotWindowOptions): SlotWindow {
       currentAtMs = nowMs
       version ??= packetVersion
       if (newest === undefined || slot > newest) newest = slot
+    },
+    moveTo(slot, packetVersion, nowMs) {
+      currentAtMs = nowMs
+      version = options.version ?? packetVersion
+      newest = slot
     },
     setLength(length) {
       backSlots = length.backSlots

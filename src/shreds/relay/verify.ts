@@ -26,6 +26,8 @@ export type Verdict =
  */
 export type Verifier = {
   verify(bytes: Uint8Array, at: number, head: ShredHead, nowMs: number): Verdict
+  /** Whether the leader of the slot is known, so that its packets can be checked. */
+  hasLeader(slot: number): boolean
   /** The FEC set of the last packet with the verdict `pending`, below FEC_SETS_MAX. */
   pendingSet(): number
   /** Checks the signature of a pending set in this thread. */
@@ -134,6 +136,7 @@ export function createVerifier({ failuresPerSecond }: VerifierOptions, { sha256,
       decide(set, isSigned)
       return isSigned ? 'signed' : 'forged'
     },
+    hasLeader: (slot) => leaders.of(slot) !== undefined,
     pendingSet: () => pendingSet,
     decideHere: (set) => pending.decideHere(set),
     takeVerdicts: (nowMs) => pending.takeVerdicts(nowMs),
