@@ -137,11 +137,12 @@ export async function startSender(
           stats.finished(receipt)
           if (receipt.landed === undefined) return recordReceipt(deps.tipLedger, receipt, 'expired', clock.nowMs())
           if (receipt.landed.error === null) metrics.tip(receipt.tip?.lamports ?? 0n)
-          for (const path of pathsThatTook(receipt)) metrics.timeToLand(path, receipt.landed.atMs - receipt.acceptedMs)
+          for (const path of pathsThatTook(receipt))
+            metrics.timeToLand(path, receipt.landed.unixMs - receipt.acceptedUnixMs)
         },
         onConfirmed(receipt) {
-          const { error, atMs } = receipt.landed ?? { error: undefined, atMs: 0 }
-          recordReceipt(deps.tipLedger, receipt, error === null ? 'landed' : 'failed', atMs)
+          const { error, unixMs } = receipt.landed ?? { error: undefined, unixMs: 0 }
+          recordReceipt(deps.tipLedger, receipt, error === null ? 'landed' : 'failed', unixMs)
         },
       },
     ),
@@ -177,7 +178,7 @@ export async function startSender(
         onAttempt({ path, response }, receipt) {
           metrics.attempt(path, response)
           if (response !== 'busy' && receipt.attempts.some((one) => one.path === path && one.times === 1)) {
-            metrics.firstResponse(path, clock.monotonicMs() - receipt.acceptedAtMs)
+            metrics.firstResponse(path, clock.monotonicMs() - receipt.acceptedMonotonicMs)
           }
         },
       },
@@ -208,7 +209,7 @@ export async function startSender(
     ),
     journal,
     onDispatched(tookMs, receipt) {
-      recordReceipt(deps.tipLedger, receipt, 'accepted', receipt.acceptedMs)
+      recordReceipt(deps.tipLedger, receipt, 'accepted', receipt.acceptedUnixMs)
       metrics.received('accepted')
       metrics.firstDispatch(tookMs)
       stats.accepted()

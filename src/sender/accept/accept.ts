@@ -163,9 +163,9 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
     return {
       signature,
       state: 'accepted',
-      acceptedMs: clock.nowMs(),
-      acceptedAtMs: nowMs(),
-      finishedAtMs: undefined,
+      acceptedUnixMs: clock.nowMs(),
+      acceptedMonotonicMs: nowMs(),
+      finishedMonotonicMs: undefined,
       address: job.address,
       feePayer,
       tip: { account: textOf(tip.account), lamports: tip.lamports },
@@ -195,7 +195,7 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
   function mayRepeat(receipt: Receipt): boolean {
     if (receipt.state === 'unknown') return true
     if (!isSettled(receipt) || receipt.state === 'landed') return false
-    return nowMs() - receipt.acceptedAtMs >= DEDUP_MS
+    return nowMs() - receipt.acceptedMonotonicMs >= DEDUP_MS
   }
 }
 

@@ -34,7 +34,7 @@ function openTest(options: DispatchOptions = OPTIONS, slotMs = 400) {
   const paths = [testPath('first'), testPath('second'), testPath('third')] as const
   const dispatch = createDispatch(options, { paths, receipts, clock, slotMs: () => slotMs, onAttempt() {} })
   const start = (signature: string, given: Partial<Receipt> = {}) => {
-    const receipt = receiptOf(signature, { acceptedAtMs: clock.monotonicMs(), ...given })
+    const receipt = receiptOf(signature, { acceptedMonotonicMs: clock.monotonicMs(), ...given })
     receipts.add(receipt)
     dispatch.start(receipt)
     return receipt

@@ -75,7 +75,7 @@ export function createDispatch(
 
   /** Handles a receipt that is due. False when it has to wait for the rate of re-sends. */
   function handleDue(receipt: Receipt, nowMs: number): boolean {
-    const isOver = nowMs - receipt.acceptedAtMs >= options.endMs
+    const isOver = nowMs - receipt.acceptedMonotonicMs >= options.endMs
     if (isSettled(receipt)) {
       if (!isOver && mayRevert(receipt)) wait(receipt, nowMs)
       else receipt.job = undefined

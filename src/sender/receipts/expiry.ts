@@ -52,10 +52,10 @@ export function createExpiry({ receipts, callNode, clock, bestSlot, slotMs }: Ex
   function blockhashes(): Set<string> {
     const nowMs = clock.monotonicMs()
     const found = new Set<string>()
-    for (const { blockhash, acceptedAtMs, landed, state } of receipts.watched) {
+    for (const { blockhash, acceptedMonotonicMs, landed, state } of receipts.watched) {
       if (found.size >= BLOCKHASHES_MAX) break
       if (blockhash === undefined || landed !== undefined || state === 'unknown') continue
-      if (nowMs - acceptedAtMs >= FIRST_MS) found.add(blockhash)
+      if (nowMs - acceptedMonotonicMs >= FIRST_MS) found.add(blockhash)
     }
     return found
   }

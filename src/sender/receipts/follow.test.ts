@@ -103,7 +103,7 @@ function rig(options: RigOptions = { resendMs: 2000, endMs: 60_000 }) {
     confirmed,
     unlanded,
     accept(signature: string, blockhash = 'blockhash'): Receipt {
-      const receipt = receiptOf(signature, { acceptedAtMs: clock.monotonicMs(), blockhash })
+      const receipt = receiptOf(signature, { acceptedMonotonicMs: clock.monotonicMs(), blockhash })
       receipts.add(receipt)
       dispatch.start(receipt)
       return receipt

@@ -121,7 +121,7 @@ export function startFollow(deps: FollowDeps): Disposable {
   }
 }
 
-function readStatus(status: unknown): Omit<Landed, 'atMs'> | undefined {
+function readStatus(status: unknown): Omit<Landed, 'unixMs'> | undefined {
   const { slot, err, confirmationStatus } = (status ?? {}) as {
     slot?: unknown
     err?: unknown

@@ -48,8 +48,8 @@ test('writes two files alternately and loses no unfinished entry when one is ove
     assert.ok(await journal.accepted(receipt))
     Object.assign(receipt, {
       state: 'landed',
-      finishedAtMs: 1,
-      landed: { slot: n, confirmation: 'confirmed', error: null, atMs: 2000 + n },
+      finishedMonotonicMs: 1,
+      landed: { slot: n, confirmation: 'confirmed', error: null, unixMs: 2000 + n },
     })
     journal.finished(receipt)
     await journal.settled()
@@ -198,8 +198,8 @@ test('an entry has its tip, also after its file was overwritten and in a later s
   assert.deepEqual((await found())?.tip, tip)
   Object.assign(tipped, {
     state: 'landed',
-    finishedAtMs: 1,
-    landed: { slot: 5, confirmation: 'confirmed', error: null, atMs: 3000 },
+    finishedMonotonicMs: 1,
+    landed: { slot: 5, confirmation: 'confirmed', error: null, unixMs: 3000 },
   })
   journal.finished(tipped)
   await journal.settled()

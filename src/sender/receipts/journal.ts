@@ -98,10 +98,10 @@ export async function openJournal(deps: JournalDeps): Promise<Journal> {
     },
     accepted: (receipt) => append(acceptedLine(receipt)),
     finished(receipt) {
-      if (receipt.state === 'unknown' || receipt.finishedAtMs === undefined) return
-      const { signature, acceptedMs, landed } = receipt
+      if (receipt.state === 'unknown' || receipt.finishedMonotonicMs === undefined) return
+      const { signature, acceptedUnixMs, landed } = receipt
       const state = landed !== undefined && landed.error !== null ? 'failed' : receipt.state
-      void append(`${state} ${signature} ${landed?.atMs ?? acceptedMs} ${landed?.slot ?? ''}\n`)
+      void append(`${state} ${signature} ${landed?.unixMs ?? acceptedUnixMs} ${landed?.slot ?? ''}\n`)
     },
     async settled() {
       while (writing !== undefined) await writing
@@ -110,9 +110,9 @@ export async function openJournal(deps: JournalDeps): Promise<Journal> {
 }
 
 /** The tip has a line of its own, which earlier versions skip. */
-function acceptedLine({ signature, acceptedMs, tip, feePayer }: Receipt): string {
+function acceptedLine({ signature, acceptedUnixMs, tip, feePayer }: Receipt): string {
   const tipLine = tip === undefined ? '' : `tip ${signature} ${tip.account} ${tip.lamports} ${feePayer ?? ''}\n`
-  return `accepted ${signature} ${acceptedMs} \n${tipLine}`
+  return `accepted ${signature} ${acceptedUnixMs} \n${tipLine}`
 }
 
 /** A line of the journal: a transaction was accepted or reached a final state. */

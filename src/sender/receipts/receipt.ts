@@ -18,14 +18,18 @@ export type AttemptReport = {
   readonly message: string
 }
 
-export type Attempt = AttemptReport & { readonly firstMs: number; readonly lastMs: number; readonly times: number }
+export type Attempt = AttemptReport & {
+  readonly firstUnixMs: number
+  readonly lastUnixMs: number
+  readonly times: number
+}
 
 export type Landed = {
   readonly slot: number
   readonly confirmation: 'processed' | 'confirmed' | 'finalized'
   /** The chain's own error; null when the transaction succeeded. */
   readonly error: unknown
-  readonly atMs: number
+  readonly unixMs: number
 }
 
 /**
@@ -38,11 +42,9 @@ export type ReceiptState = 'accepted' | 'sent' | 'landed' | 'expired' | 'ended' 
 export type Receipt = {
   readonly signature: string
   state: ReceiptState
-  /** Wall clock. */
-  readonly acceptedMs: number
-  /** Monotonic. */
-  readonly acceptedAtMs: number
-  finishedAtMs: number | undefined
+  readonly acceptedUnixMs: number
+  readonly acceptedMonotonicMs: number
+  finishedMonotonicMs: number | undefined
   /** The client's address; undefined for a receipt from before a restart. */
   readonly address: string | undefined
   readonly feePayer: string | undefined
@@ -61,12 +63,12 @@ export type Receipt = {
 
 /** The receipt as JSON. */
 export function printReceipt(receipt: Receipt): object {
-  const { signature, state, acceptedMs, feePayer, tip, attempts, attemptsLeftOut, landed, expiredHeight } = receipt
+  const { signature, state, acceptedUnixMs, feePayer, tip, attempts, attemptsLeftOut, landed, expiredHeight } = receipt
   return {
     signature,
     state,
     final: isSettled(receipt),
-    accepted_at: isoTime(acceptedMs),
+    accepted_at: isoTime(acceptedUnixMs),
     fee_payer: feePayer ?? null,
     tip: tip === undefined ? null : { account: tip.account, lamports: Number(tip.lamports), moved: hasMoved(receipt) },
     landed:
@@ -76,16 +78,16 @@ export function printReceipt(receipt: Receipt): object {
             slot: landed.slot,
             confirmation: landed.confirmation,
             error: landed.error ?? null,
-            at: isoTime(landed.atMs),
+            at: isoTime(landed.unixMs),
           },
     expired_at_height: expiredHeight ?? null,
-    attempts: attempts.map(({ path, to, response, message, firstMs, lastMs, times }) => ({
+    attempts: attempts.map(({ path, to, response, message, firstUnixMs, lastUnixMs, times }) => ({
       path,
       to,
       answer: response,
       ...(message === '' ? {} : { says: message }),
-      first_at: isoTime(firstMs),
-      last_at: isoTime(lastMs),
+      first_at: isoTime(firstUnixMs),
+      last_at: isoTime(lastUnixMs),
       times,
     })),
     ...(attemptsLeftOut > 0 ? { attempts_left_out: attemptsLeftOut } : {}),

@@ -35,7 +35,7 @@ export type Receipts = Disposable & {
   readonly size: number
   recordAttempt(receipt: Receipt, report: AttemptReport): void
   /** Repeated with a higher confirmation, and with another slot or error when the block it was seen in was replaced by another one. */
-  land(receipt: Receipt, landed: Omit<Landed, 'atMs'>): void
+  land(receipt: Receipt, landed: Omit<Landed, 'unixMs'>): void
   /** Reverts `land`: the block is no longer part of the chain. */
   unland(receipt: Receipt): void
   finish(receipt: Receipt, state: 'expired' | 'ended', height?: number): void
@@ -77,7 +77,7 @@ export function createReceipts(options: ReceiptsOptions, deps: ReceiptsDeps): Re
     const isCounted = all.get(receipt.signature) === receipt
     if (isCounted && wasPending !== isPending(receipt)) countPending(receipt, wasPending ? -1 : 1)
     if (isPending(receipt)) return
-    receipt.finishedAtMs = clock.monotonicMs()
+    receipt.finishedMonotonicMs = clock.monotonicMs()
     onFinished(receipt)
     for (const wake of waiters.get(receipt) ?? []) wake()
   }
@@ -93,7 +93,7 @@ export function createReceipts(options: ReceiptsOptions, deps: ReceiptsDeps): Re
   function sweep(): void {
     const keptFromMs = clock.monotonicMs() - options.keepMs
     for (const receipt of all.values()) {
-      const isOld = !isPending(receipt) && (receipt.finishedAtMs ?? 0) <= keptFromMs
+      const isOld = !isPending(receipt) && (receipt.finishedMonotonicMs ?? 0) <= keptFromMs
       if (!isOld && all.size <= options.receiptsMax) {
         if (isPending(receipt)) continue
         return
@@ -133,9 +133,9 @@ export function createReceipts(options: ReceiptsOptions, deps: ReceiptsDeps): Re
       if (same !== undefined) {
         // A path that took the transaction once keeps `taken`, whatever it responds to a re-send.
         const { response, message } = same.response === 'taken' ? same : report
-        Object.assign(same, { response, message, lastMs: nowMs, times: same.times + 1 } satisfies Partial<Attempt>)
+        Object.assign(same, { response, message, lastUnixMs: nowMs, times: same.times + 1 } satisfies Partial<Attempt>)
       } else if (receipt.attempts.length < ATTEMPTS_MAX) {
-        receipt.attempts.push({ ...report, firstMs: nowMs, lastMs: nowMs, times: 1 })
+        receipt.attempts.push({ ...report, firstUnixMs: nowMs, lastUnixMs: nowMs, times: 1 })
       } else receipt.attemptsLeftOut += 1
       if (report.response === 'taken' && receipt.state === 'accepted') receipt.state = 'sent'
     },
@@ -143,7 +143,7 @@ export function createReceipts(options: ReceiptsOptions, deps: ReceiptsDeps): Re
       if (receipt.landed !== undefined && isSameLanding(receipt.landed, landed)) {
         receipt.landed = { ...receipt.landed, confirmation: landed.confirmation }
       } else {
-        receipt.landed = { ...landed, atMs: clock.nowMs() }
+        receipt.landed = { ...landed, unixMs: clock.nowMs() }
         setState(receipt, 'landed')
       }
       // Only a block at `processed` can be dropped by a fork.
@@ -151,7 +151,7 @@ export function createReceipts(options: ReceiptsOptions, deps: ReceiptsDeps): Re
     },
     unland(receipt) {
       receipt.landed = undefined
-      receipt.finishedAtMs = undefined
+      receipt.finishedMonotonicMs = undefined
       setState(receipt, receipt.job === undefined ? 'unknown' : 'sent')
     },
     finish(receipt, state, height) {

@@ -19,9 +19,9 @@ export function restoreReceipts(
     const receipt: Receipt = {
       signature,
       state: state === 'accepted' ? 'unknown' : state === 'failed' ? 'landed' : state,
-      acceptedMs: atMs,
-      acceptedAtMs: atMonotonicMs,
-      finishedAtMs: atMonotonicMs,
+      acceptedUnixMs: atMs,
+      acceptedMonotonicMs: atMonotonicMs,
+      finishedMonotonicMs: atMonotonicMs,
       address: undefined,
       feePayer: tip?.payer === '' ? undefined : tip?.payer,
       tip: tip && { account: tip.account, lamports: tip.lamports },
@@ -33,7 +33,7 @@ export function restoreReceipts(
       landed:
         slot === undefined
           ? undefined
-          : { slot, confirmation: 'processed', error: state === 'failed' ? FAILED_MESSAGE : null, atMs },
+          : { slot, confirmation: 'processed', error: state === 'failed' ? FAILED_MESSAGE : null, unixMs: atMs },
       expiredHeight: undefined,
     }
     receipts.add(receipt)

@@ -59,7 +59,7 @@ export function createStats(pathNames: readonly string[]): Stats {
       if (landed === undefined) continue
       path.landed += by
       if (by === 1) {
-        path.samplesMs[path.at] = landed.atMs - receipt.acceptedMs
+        path.samplesMs[path.at] = landed.unixMs - receipt.acceptedUnixMs
         path.at = (path.at + 1) % SAMPLES_MAX
       }
     }

@@ -5,9 +5,9 @@ export function receiptOf(signature: string, given: Partial<Receipt> = {}): Rece
   return {
     signature,
     state: 'accepted',
-    acceptedMs: 1000,
-    acceptedAtMs: 0,
-    finishedAtMs: undefined,
+    acceptedUnixMs: 1000,
+    acceptedMonotonicMs: 0,
+    finishedMonotonicMs: undefined,
     address: 'address',
     feePayer: 'payer',
     tip: { account: 'tip', lamports: 1_000_000n },
