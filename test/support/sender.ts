@@ -10,8 +10,8 @@ import type { MetricsRegistry } from '../../src/platform/telemetry/metrics-regis
 import { createMetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
 import { parseSenderOptions, type SenderOptionsInput } from '../../src/sender/options.ts'
 import { type Sender, startSender } from '../../src/sender/service.ts'
+import { openCounterInWorker } from '../../src/sender/tips/counter-in-worker.ts'
 import { TipLedger } from '../../src/sender/tips/ledger.ts'
-import { openThreadedCounter } from '../../src/sender/tips/threaded-counter.ts'
 import { decodeBase58, encodeBase58 } from '../../src/solana/crypto/base58.ts'
 import { createSigningKey, type SigningKey } from '../../src/solana/crypto/ed25519.ts'
 import {
@@ -126,7 +126,7 @@ export async function startTestSender({
   )
   const journalMode = options.journalSync === false ? 'write' : 'write-through'
   const journal = async (name: string) => disk(opening.use(await openAppendFile(join(state, name), journalMode)))
-  const counter = await openThreadedCounter(state, deps)
+  const counter = await openCounterInWorker(state, deps)
   const tipLedger = opening.use(new TipLedger({ ...deps, counter, onFailure() {}, onRecovery() {} }))
   const sender = opening.use(
     await startSender(

@@ -5,8 +5,8 @@ import { openAppendFile } from '../../../platform/files/append.ts'
 import { type GrantedSchedule, scheduleThisThread } from '../../../platform/native/thread-schedule.ts'
 import type { MemoryGuard } from '../../../platform/process/memory-guard.ts'
 import { type Sender, startSender } from '../../../sender/service.ts'
+import { openCounterInWorker } from '../../../sender/tips/counter-in-worker.ts'
 import { TipLedger } from '../../../sender/tips/ledger.ts'
-import { openThreadedCounter } from '../../../sender/tips/threaded-counter.ts'
 import type { Upstreams } from '../../../upstreams/service.ts'
 import { listenerOf } from '../config/listener.ts'
 import type { ServiceContext, ServiceSettings } from '../process/service-context.ts'
@@ -92,7 +92,7 @@ async function openTipLedger(
     lifecycle.degraded('sender', `the tip ledger cannot be written: ${messageOf(error)}`)
   }
   try {
-    const counter = await openThreadedCounter(folder, { log, clock, random })
+    const counter = await openCounterInWorker(folder, { log, clock, random })
     return new TipLedger({ counter, clock, onFailure, onRecovery: () => lifecycle.recovered('sender') })
   } catch (error) {
     onFailure(error)

@@ -5,7 +5,7 @@ import { openTipCounter, type TipCounter, type TipEvent } from './counter.ts'
 import type { FromCounter, ToCounter } from './counter-thread.ts'
 import { openLedgerFile } from './ledger-file.ts'
 
-export type ThreadedCounterDeps = BaseDeps & {
+export type CounterInWorkerDeps = BaseDeps & {
   /** The file of the thread; tests pass one that dies. */
   readonly entry?: URL
 }
@@ -17,7 +17,7 @@ const THREAD = new URL('./counter-thread.ts', import.meta.url)
 type Counting = { readonly batch: readonly TipEvent[]; readonly done: PromiseWithResolvers<void> }
 
 /** Counts in a thread, which starts with the first batch. Opens the ledger of the folder first, so that a damaged file is reported at the start. */
-export async function openThreadedCounter(folder: string, deps: ThreadedCounterDeps): Promise<TipCounter> {
+export async function openCounterInWorker(folder: string, deps: CounterInWorkerDeps): Promise<TipCounter> {
   const { clock, random, log, entry = THREAD } = deps
   let countedMs: number
   {

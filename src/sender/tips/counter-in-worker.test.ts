@@ -6,10 +6,10 @@ import { createSeededRandom } from '../../core/random.ts'
 import { makeTestFolder } from '../../platform/files/test-folder.ts'
 import { silentLogger } from '../../platform/telemetry/logger.ts'
 import type { TipEvent } from './counter.ts'
+import { openCounterInWorker } from './counter-in-worker.ts'
 import { TipLedger } from './ledger.ts'
 import { LEDGER_FILE, openLedgerFile } from './ledger-file.ts'
 import { readTips } from './report.ts'
-import { openThreadedCounter } from './threaded-counter.ts'
 
 const NOON_MS = Date.parse('2026-11-16T12:00:00Z')
 const DYING = new URL('./test-dying-counter-thread.ts', import.meta.url)
@@ -32,7 +32,7 @@ test('the thread counts every event once, also when the ledger is closed at once
   const deps = depsOf()
   const failures: unknown[] = []
   {
-    const counter = await openThreadedCounter(folder.path, deps)
+    const counter = await openCounterInWorker(folder.path, deps)
     await using ledger = new TipLedger({
       ...deps,
       counter,
@@ -45,7 +45,7 @@ test('the thread counts every event once, also when the ledger is closed at once
   assert.deepEqual(failures, [])
   const sums = await total(folder.path)
   assert.deepEqual([sums?.accepted, sums?.landed, sums?.tipLamports], [500, 300, 300_000_000])
-  await using again = await openThreadedCounter(folder.path, deps)
+  await using again = await openCounterInWorker(folder.path, deps)
   assert.equal(again.countedMs, NOON_MS + 499)
 })
 
@@ -53,8 +53,8 @@ test('a thread that dies loses no event: they are counted once it is restarted',
   using folder = makeTestFolder()
   const deps = depsOf()
   const reported: string[] = []
-  const dying = await openThreadedCounter(folder.path, { ...deps, entry: DYING })
-  const sound = await openThreadedCounter(folder.path, deps)
+  const dying = await openCounterInWorker(folder.path, { ...deps, entry: DYING })
+  const sound = await openCounterInWorker(folder.path, deps)
   let counter = dying
   await using ledger = new TipLedger({
     ...deps,
@@ -86,5 +86,5 @@ test('a thread that dies loses no event: they are counted once it is restarted',
 test('a damaged file is an error at the start', async () => {
   using folder = makeTestFolder()
   writeFileSync(folder.file(LEDGER_FILE), 'no database')
-  await assert.rejects(openThreadedCounter(folder.path, depsOf()), { code: 'store-corrupt' })
+  await assert.rejects(openCounterInWorker(folder.path, depsOf()), { code: 'store-corrupt' })
 })
