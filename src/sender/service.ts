@@ -19,8 +19,8 @@ import { createAccountLookups } from './accept/account-lookups.ts'
 import { createFreshness } from './accept/freshness.ts'
 import { createLanding } from './accept/landing.ts'
 import { createRefusalReporter } from './accept/refusal-reporter.ts'
+import { startSignatureVerifier } from './accept/signature-verifier.ts'
 import { tipTerms } from './accept/tip-terms.ts'
-import { startVerifiers } from './accept/verifiers.ts'
 import { createDispatch, type Path } from './dispatch/dispatch.ts'
 import { createHttpPath, createUpstreamPath } from './dispatch/http-paths.ts'
 import { startQuicPath } from './dispatch/quic-path.ts'
@@ -197,8 +197,8 @@ export async function startSender(
       nonces: createAccountChecks(readAccount, clock),
       terms,
     }),
-    verifiers: opening.use(
-      startVerifiers(
+    verifier: opening.use(
+      startSignatureVerifier(
         {
           threads: options.checkThreads ?? deps.checkThreads,
           checkingMax: limits.checkingMax,

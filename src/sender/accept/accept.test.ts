@@ -16,8 +16,8 @@ import type { Receipt } from '../receipts/receipt.ts'
 import { createReceipts, type Receipts } from '../receipts/receipts.ts'
 import { type Accept, type Acceptance, createAccept } from './accept.ts'
 import { decodeText, decodeWire } from './decode.ts'
+import type { Verdict } from './signature-verifier.ts'
 import { TIP_LAMPORTS_MAX, tipTerms, validateTip } from './tip-terms.ts'
-import type { Verdict } from './verifiers.ts'
 
 const BLOCKHASH = encodeBase58(new Uint8Array(32).fill(3))
 const WINDOW_MS = 120_000
@@ -50,11 +50,11 @@ describe('accept, on a manual clock', () => {
         [Symbol.dispose]() {},
       },
       landing: { check: () => undefined },
-      verifiers: {
+      verifier: {
         get delayMs() {
           return world.delayMs
         },
-        check: (_wire, _transaction, done) => checks.push(done) > 0,
+        verify: (_wire, _transaction, done) => checks.push(done) > 0,
       },
       journal: {
         get isOpen() {

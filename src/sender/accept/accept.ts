@@ -22,8 +22,8 @@ import {
   refuseUndecodable,
   type TipTerms,
 } from './refusal.ts'
+import type { SignatureVerifier, Verdict } from './signature-verifier.ts'
 import { findTip, type Tip } from './tip-terms.ts'
-import type { Verdict, Verifiers } from './verifiers.ts'
 
 export type Acceptance =
   | { readonly ok: true; readonly signature: string; readonly isNew: boolean }
@@ -35,7 +35,7 @@ export type AcceptDeps = {
   readonly receipts: Receipts
   readonly dispatch: Dispatch
   readonly landing: Landing
-  readonly verifiers: Pick<Verifiers, 'check' | 'delayMs'>
+  readonly verifier: Pick<SignatureVerifier, 'verify' | 'delayMs'>
   readonly journal: Pick<Journal, 'isOpen' | 'isDoubtful' | 'accepted'>
   onDispatched(tookMs: number, receipt: Receipt): void
   readonly clock: Clock
@@ -104,7 +104,7 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
     if (!dispatch.isOpen) return refusePlain('no-path')
     if (!deps.journal.isOpen) return refuseNotRecorded(false)
     if (checking.size >= checkingMax) return refuseLimit('checkingMax', checkingMax, RETRY_MS)
-    if (deps.verifiers.delayMs > checkDelayMsMax) return refuseLimit('checkDelayMsMax', checkDelayMsMax, RETRY_MS)
+    if (deps.verifier.delayMs > checkDelayMsMax) return refuseLimit('checkDelayMsMax', checkDelayMsMax, RETRY_MS)
     if (receipts.pending + checking.size >= pendingMax) return refuseLimit('pendingMax', pendingMax, RETRY_MS)
     if (receipts.pendingOfAddress(address) + checkingByAddress.of(address) >= pendingPerAddressMax)
       return refuseLimit('pendingPerAddressMax', pendingPerAddressMax, RETRY_MS)
@@ -113,7 +113,7 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
 
   function verify(wire: Uint8Array, transaction: ParsedTransaction): Promise<Verdict | 'full'> {
     return new Promise((resolve) => {
-      if (!deps.verifiers.check(wire, transaction, resolve)) resolve('full')
+      if (!deps.verifier.verify(wire, transaction, resolve)) resolve('full')
     })
   }
 

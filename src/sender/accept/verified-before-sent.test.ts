@@ -10,8 +10,8 @@ import type { Receipt } from '../receipts/receipt.ts'
 import { createReceipts } from '../receipts/receipts.ts'
 import { createAccept } from './accept.ts'
 import { decodeWire } from './decode.ts'
+import { startSignatureVerifier } from './signature-verifier.ts'
 import { tipTerms } from './tip-terms.ts'
-import { startVerifiers } from './verifiers.ts'
 
 const BLOCKHASH = encodeBase58(new Uint8Array(32).fill(3))
 
@@ -29,12 +29,15 @@ for (const [where, inLoopPerTurn] of [
     const sent: Receipt[] = []
     const journalled: Receipt[] = []
     using receipts = createReceipts({ ...options.limits, keepMs: 600_000 }, { clock, onFinished() {} })
-    await using verifiers = startVerifiers({ threads: 0, checkingMax: 100, delayMsMax: 60_000, inLoopPerTurn }, deps)
+    await using verifier = startSignatureVerifier(
+      { threads: 0, checkingMax: 100, delayMsMax: 60_000, inLoopPerTurn },
+      deps,
+    )
     const accept = createAccept(options.limits, {
       ...tipTerms(options),
       receipts,
       clock,
-      verifiers,
+      verifier,
       dispatch: { isOpen: true, start: (receipt) => sent.push(receipt), [Symbol.dispose]() {} },
       landing: { check: () => undefined },
       journal: { isOpen: true, isDoubtful: false, accepted: async (receipt) => journalled.push(receipt) > 0 },

@@ -1,7 +1,7 @@
 import { openWorkerPort, processTimeMs } from '../../platform/process/worker.ts'
 import { parseTransaction } from '../../solana/transaction/transaction.ts'
 import { FORMAT_LIMITS } from '../../solana/transaction/types.ts'
-import { createSignatureCheck } from './signature-check.ts'
+import { createVerifySignatures } from './verify-signatures.ts'
 
 /** Concatenated transactions in wire format. */
 export type ToVerifier = { readonly bytes: Uint8Array; readonly lengths: readonly number[] }
@@ -9,7 +9,7 @@ export type ToVerifier = { readonly bytes: Uint8Array; readonly lengths: readonl
 export type FromVerifier =
   | { readonly kind: 'ready' }
   | {
-      readonly kind: 'checked'
+      readonly kind: 'verified'
       /** For each transaction, in order, whether all its signatures are valid. */
       readonly good: readonly boolean[]
       readonly signatures: number
@@ -17,13 +17,13 @@ export type FromVerifier =
     }
 
 /**
- * Entry file of a signature-check thread. It parses the transactions again: that costs a hundredth of a check, and structured cloning of parsed
- * transactions would cost more.
+ * Entry file of a thread that verifies signatures. It parses the transactions again: that costs a hundredth of a verification, and structured
+ * cloning of parsed transactions would cost more.
  */
 const link = openWorkerPort<ToVerifier, FromVerifier>()
 if (link === undefined) throw new Error('this file runs only as a worker thread')
 const { post } = link
-const areValid = createSignatureCheck()
+const verifySignatures = createVerifySignatures()
 link.onMessage(({ bytes, lengths }) => {
   const startedMs = processTimeMs()
   let from = 0
@@ -33,8 +33,8 @@ link.onMessage(({ bytes, lengths }) => {
     from += length
     if (!parsed.ok) return false
     signatures += parsed.transaction.signatures.length
-    return areValid(parsed.transaction)
+    return verifySignatures(parsed.transaction)
   })
-  post({ kind: 'checked', good, signatures, tookMs: processTimeMs() - startedMs })
+  post({ kind: 'verified', good, signatures, tookMs: processTimeMs() - startedMs })
 })
 post({ kind: 'ready' })

@@ -4,12 +4,12 @@ import { importPublicKey, verifyEd25519 } from '../../solana/crypto/ed25519.ts'
 import type { ParsedTransaction } from '../../solana/transaction/types.ts'
 
 /** Whether all signatures of a transaction are valid. Takes about 0.3 ms for each. */
-export type SignatureCheck = (transaction: ParsedTransaction) => boolean
+export type VerifySignatures = (transaction: ParsedTransaction) => boolean
 
-/** Imported keys that are kept: most transactions are signed by the same few keys, and importing one costs a twentieth of a check. */
+/** Imported keys that are kept: most transactions are signed by the same few keys, and importing one costs a twentieth of a verification. */
 const KEYS_MAX = 1024
 
-export function createSignatureCheck(): SignatureCheck {
+export function createVerifySignatures(): VerifySignatures {
   const keys = new Map<string, KeyObject>()
 
   function keyOf(bytes: Uint8Array): KeyObject | undefined {

@@ -3,11 +3,11 @@ import type { BaseDeps } from '../../platform/process/base-deps.ts'
 import { type InstanceEvents, type Supervised, supervise } from '../../platform/process/supervise.ts'
 import { startWorker, type WorkerThread } from '../../platform/process/worker.ts'
 import type { ParsedTransaction } from '../../solana/transaction/types.ts'
-import { createSignatureCheck } from './signature-check.ts'
-import { verifyAsync } from './verify.ts'
+import { verifyOnThreadPool } from './verify-on-thread-pool.ts'
+import { createVerifySignatures } from './verify-signatures.ts'
 import type { FromVerifier, ToVerifier } from './verify-thread.ts'
 
-export type VerifiersOptions = {
+export type SignatureVerifierOptions = {
   readonly threads: number
   /** Transactions that wait or are being verified; more are refused. */
   readonly checkingMax: number
@@ -25,9 +25,9 @@ export type Verdict = 'good' | 'bad' | 'late'
  * the loop for the verdict, which takes longer and costs half as much again. All others go to worker threads, so that the loop that
  * receives and sends is held for a fraction of a millisecond at most.
  */
-export type Verifiers = AsyncDisposable & {
+export type SignatureVerifier = AsyncDisposable & {
   /** False when `checkingMax` is reached; `done` is then not called. */
-  check(wire: Uint8Array, transaction: ParsedTransaction, done: (verdict: Verdict) => void): boolean
+  verify(wire: Uint8Array, transaction: ParsedTransaction, done: (verdict: Verdict) => void): boolean
   /**
    * How long a transaction that arrives now would wait for its verdict, estimated from recent verifications, and at least as long as the oldest has
    * waited. Verdicts that the event loop has not processed yet count as waiting, so a loop that falls behind shows here too.
@@ -37,7 +37,7 @@ export type Verifiers = AsyncDisposable & {
   readonly threads: number
 }
 
-export type VerifiersDeps = BaseDeps & {
+export type SignatureVerifierDeps = BaseDeps & {
   /** The file of the threads; tests pass one that can die. */
   readonly entry?: URL
 }
@@ -68,16 +68,16 @@ const RESTART = { firstMs: 1000, maxMs: 30_000 }
 const RESET_AFTER_MS = 30_000
 const THREAD = new URL('./verify-thread.ts', import.meta.url)
 
-export function startVerifiers(
-  { threads: count, checkingMax, delayMsMax, inLoopPerTurn = IN_LOOP_PER_TURN }: VerifiersOptions,
-  { clock, random, log, entry = THREAD }: VerifiersDeps,
-): Verifiers {
+export function startSignatureVerifier(
+  { threads: count, checkingMax, delayMsMax, inLoopPerTurn = IN_LOOP_PER_TURN }: SignatureVerifierOptions,
+  { clock, random, log, entry = THREAD }: SignatureVerifierDeps,
+): SignatureVerifier {
   const waiting = new BoundedQueue<Job>({ itemsMax: checkingMax })
   /** Of all jobs without a verdict. */
   let signaturesPending = 0
   let jobsPending = 0
   let signatureMs = SIGNATURE_MS_FIRST
-  const areValid = createSignatureCheck()
+  const verifySignatures = createVerifySignatures()
   /** Signatures verified in the current turn of the event loop. */
   let inLoop = 0
 
@@ -110,7 +110,7 @@ export function startVerifiers(
     const worker = startWorker<ToVerifier, FromVerifier>(entry, undefined, {
       onMessage(message) {
         if (message.kind === 'ready') events.ready()
-        else onChecked(batches, message)
+        else onVerified(batches, message)
         pump()
       },
       onDeath(error) {
@@ -122,7 +122,7 @@ export function startVerifiers(
     return { ...worker, batches }
   }
 
-  function onChecked(batches: Job[][], { good, signatures, tookMs }: Extract<FromVerifier, { kind: 'checked' }>) {
+  function onVerified(batches: Job[][], { good, signatures, tookMs }: Extract<FromVerifier, { kind: 'verified' }>) {
     if (signatures > 0) signatureMs += NEWEST * (tookMs / signatures - signatureMs)
     const batch = batches.shift() ?? []
     // The thread gets its next batch before these verdicts are processed, so that it does not idle meanwhile.
@@ -138,7 +138,7 @@ export function startVerifiers(
 
   /** On libuv's thread pool: more expensive, and always available. */
   function verifyOnPool(job: Job): void {
-    void verifyAsync(job.transaction).then((isGood) => finish(job, isGood ? 'good' : 'bad'))
+    void verifyOnThreadPool(job.transaction).then((isGood) => finish(job, isGood ? 'good' : 'bad'))
   }
 
   /** The wait was estimated at arrival; where other work took the cores since then, it can still become too long. */
@@ -179,10 +179,10 @@ export function startVerifiers(
   }
 
   return {
-    check(wire, transaction, done) {
+    verify(wire, transaction, done) {
       if (jobsPending >= checkingMax) return false
       if (takesInLoop(transaction.signatures.length)) {
-        done(areValid(transaction) ? 'good' : 'bad')
+        done(verifySignatures(transaction) ? 'good' : 'bad')
         return true
       }
       jobsPending += 1

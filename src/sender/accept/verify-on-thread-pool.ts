@@ -2,8 +2,8 @@ import { verify } from 'node:crypto'
 import { importPublicKey, isSmallOrder } from '../../solana/crypto/ed25519.ts'
 import type { ParsedTransaction } from '../../solana/transaction/types.ts'
 
-/** Checks all signatures on libuv's thread pool, about 0.2 ms each, so that the event loop is not blocked. */
-export function verifyAsync(transaction: ParsedTransaction): Promise<boolean> {
+/** Verifies all signatures on libuv's thread pool, about 0.2 ms each, so that the event loop is not blocked. */
+export function verifyOnThreadPool(transaction: ParsedTransaction): Promise<boolean> {
   return new Promise((resolve) => {
     let remaining = transaction.signatures.length
     let isGood = true
