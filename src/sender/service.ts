@@ -1,14 +1,11 @@
 import type { KeyObject } from 'node:crypto'
 import type { DocsUrl } from '../contract/errors.ts'
 import { messageOf } from '../core/error.ts'
-import { resolveAddress } from '../platform/config/address-ref.ts'
-import { resolveSecret } from '../platform/config/secret-ref.ts'
 import type { AppendFile } from '../platform/files/append.ts'
 import type { ListenerOptions } from '../platform/net/listener.ts'
 import type { ListenerMetrics } from '../platform/net/listener-metrics.ts'
 import type { BaseDeps } from '../platform/process/base-deps.ts'
 import type { Lifecycle } from '../platform/process/lifecycle.ts'
-import { loadNativeSeal } from '../platform/quic/native-seal.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import type { RefusalRecorder } from '../platform/telemetry/refusal-log.ts'
 import { createCallNode } from '../upstreams/call-node.ts'
@@ -21,17 +18,14 @@ import { createLanding } from './accept/landing.ts'
 import { createRefusalReporter } from './accept/refusal-reporter.ts'
 import { startSignatureVerifier } from './accept/signature-verifier.ts'
 import { tipTerms } from './accept/tip-terms.ts'
-import { createDispatch, type Path } from './dispatch/dispatch.ts'
-import { createHttpPath, createUpstreamPath } from './dispatch/http-paths.ts'
-import { startQuicPath } from './dispatch/quic-path.ts'
+import { createDispatch } from './dispatch/dispatch.ts'
+import { openPaths } from './dispatch/open-paths.ts'
 import { startSenderServer } from './http.ts'
 import { senderMetrics } from './metrics.ts'
 import type { SenderOptions } from './options.ts'
-import { PATH_PROTOCOLS } from './path-protocols.ts'
 import { startFollow } from './receipts/follow.ts'
-import { openJournal, readJournal } from './receipts/journal.ts'
-import { createReceipts, type Receipts } from './receipts/receipts.ts'
-import { restoreReceipts } from './receipts/restore.ts'
+import { openReceipts } from './receipts/open-receipts.ts'
+import type { Receipts } from './receipts/receipts.ts'
 import { createStats, pathsThatTook, type SenderStats } from './receipts/stats.ts'
 import type { TipLedger } from './tips/ledger.ts'
 import { recordFound, recordReceipt } from './tips/record.ts'
@@ -68,9 +62,6 @@ export type Sender = AsyncDisposable & {
   drain(deadlineMs: number): Promise<void>
 }
 
-/** A receipt is kept for 10 minutes after its transaction is settled. */
-const KEEP_MS = 600_000
-
 /** Accepts tipped transactions over HTTP, checks them, dispatches them on every path and follows them on the chain. */
 export async function startSender(
   options: Omit<SenderOptions, 'listen' | 'tls' | 'plaintext' | 'publicUrl' | 'enabled' | 'priority'> & {
@@ -87,34 +78,7 @@ export async function startSender(
   const callNode = createCallNode(upstream, clock)
   await using opening = new AsyncDisposableStack()
 
-  const httpPaths: Path[] = []
-  for (const path of [...options.rpc, ...options.relays]) {
-    const sources = deps.folder === undefined ? { env: deps.env } : { env: deps.env, folder: deps.folder }
-    const credential = path.credential === undefined ? undefined : await resolveSecret(path.credential, sources)
-    const what = `the path ${path.name}`
-    const address = { what, given: path.url, protocols: PATH_PROTOCOLS, mayHaveQuery: true }
-    const url = await resolveAddress(address, sources)
-    httpPaths.push(opening.use(createHttpPath({ ...path, url }, { clock, random, credential })))
-  }
-  const quic =
-    options.quic.enabled && deps.identity !== undefined
-      ? opening.use(
-          startQuicPath(options.quic, {
-            identity: deps.identity,
-            callNode,
-            slot: bestSlot,
-            slotMs,
-            clock,
-            random,
-            seal: await loadNativeSeal(),
-          }),
-        )
-      : undefined
-  const paths: Path[] = [
-    ...(options.upstreams ? [createUpstreamPath(upstream)] : []),
-    ...httpPaths,
-    ...(quic === undefined ? [] : [quic.path]),
-  ]
+  const { paths, quic } = opening.use(await openPaths(options, { ...deps, callNode }))
   const names = paths.map(({ name }) => name)
 
   /** Read by the metrics, which are registered first. */
@@ -125,47 +89,34 @@ export async function startSender(
     connections: () => quic?.connections ?? 0,
   })
   const stats = createStats(names)
-  const receipts = opening.use(
-    createReceipts(
-      { ...limits, keepMs: KEEP_MS },
-      {
-        clock,
-        onFinished(receipt) {
-          journal.finished(receipt)
-          if (receipt.state === 'accepted' || receipt.state === 'sent') return
-          metrics.finished(receipt.state)
-          stats.finished(receipt)
-          if (receipt.landed === undefined) return recordReceipt(deps.tipLedger, receipt, 'expired', clock.nowMs())
-          if (receipt.landed.error === null) metrics.tip(receipt.tip?.lamports ?? 0n)
-          for (const path of pathsThatTook(receipt))
-            metrics.timeToLand(path, receipt.landed.unixMs - receipt.acceptedUnixMs)
-        },
-        onConfirmed(receipt) {
-          const { error, unixMs } = receipt.landed ?? { error: undefined, unixMs: 0 }
-          recordReceipt(deps.tipLedger, receipt, error === null ? 'landed' : 'failed', unixMs)
-        },
+  const { receipts, journal, entries, unknown } = opening.use(
+    await openReceipts(limits, {
+      journalFiles: deps.journalFiles,
+      clock,
+      onFinished(receipt) {
+        if (receipt.state === 'accepted' || receipt.state === 'sent') return
+        metrics.finished(receipt.state)
+        stats.finished(receipt)
+        if (receipt.landed === undefined) return recordReceipt(deps.tipLedger, receipt, 'expired', clock.nowMs())
+        if (receipt.landed.error === null) metrics.tip(receipt.tip?.lamports ?? 0n)
+        const tookMs = receipt.landed.unixMs - receipt.acceptedUnixMs
+        for (const path of pathsThatTook(receipt)) metrics.timeToLand(path, tookMs)
       },
-    ),
+      onConfirmed(receipt) {
+        const { error, unixMs } = receipt.landed ?? { error: undefined, unixMs: 0 }
+        recordReceipt(deps.tipLedger, receipt, error === null ? 'landed' : 'failed', unixMs)
+      },
+      onJournalFailure(error) {
+        metrics.journalFailed()
+        deps.lifecycle?.degraded('sender', `the journal cannot be written: ${messageOf(error)}`)
+      },
+      onJournalRecovery: () => deps.lifecycle?.recovered('sender'),
+    }),
   )
   readings.receipts = receipts
-  const found = await readJournal(deps.journalFiles, limits.receiptsMax)
-  const journal = await openJournal({
-    files: deps.journalFiles,
-    found,
-    clock,
-    *unfinished() {
-      for (const receipt of receipts.watched) if (receipt.job !== undefined) yield receipt
-    },
-    onFailure(error) {
-      metrics.journalFailed()
-      deps.lifecycle?.degraded('sender', `the journal cannot be written: ${messageOf(error)}`)
-    },
-    onRecovery: () => deps.lifecycle?.recovered('sender'),
-  })
-  recordFound(deps.tipLedger, found.entries)
-  const restored = restoreReceipts(found.entries, receipts, { clock, keepMs: KEEP_MS })
-  if (restored > 0)
-    log.warn({ transactions: restored }, 'transactions were in flight when the service stopped; their state is unknown')
+  recordFound(deps.tipLedger, entries)
+  if (unknown > 0)
+    log.warn({ transactions: unknown }, 'transactions were in flight when the service stopped; their state is unknown')
 
   const dispatch = opening.use(
     createDispatch(

@@ -1,0 +1,64 @@
+import type { Clock } from '../../core/clock.ts'
+import type { AppendFile } from '../../platform/files/append.ts'
+import { type Journal, type JournalEntry, openJournal, readJournal } from './journal.ts'
+import type { Receipt } from './receipt.ts'
+import { createReceipts, type Receipts, type ReceiptsOptions } from './receipts.ts'
+import { restoreReceipts } from './restore.ts'
+
+export type OpenReceiptsDeps = {
+  readonly journalFiles: readonly [AppendFile, AppendFile]
+  readonly clock: Clock
+  /** As those of `createReceipts`; the journal has recorded the state before `onFinished`. */
+  onFinished(receipt: Receipt): void
+  onConfirmed(receipt: Receipt): void
+  onJournalFailure(error: unknown): void
+  onJournalRecovery(): void
+}
+
+export type RecordedReceipts = Disposable & {
+  readonly receipts: Receipts
+  readonly journal: Journal
+  /** What the journal contained at the start. */
+  readonly entries: readonly JournalEntry[]
+  /** Receipts whose transactions were in flight at the last stop. */
+  readonly unknown: number
+}
+
+/** A receipt is kept for 10 minutes after its transaction is settled. */
+const KEEP_MS = 600_000
+
+/** The receipts with the journal that records them, restored from what it contains. */
+export async function openReceipts(
+  limits: Omit<ReceiptsOptions, 'keepMs'>,
+  deps: OpenReceiptsDeps,
+): Promise<RecordedReceipts> {
+  const { journalFiles: files, clock } = deps
+  using opening = new DisposableStack()
+  const receipts = opening.use(
+    createReceipts(
+      { ...limits, keepMs: KEEP_MS },
+      {
+        clock,
+        onFinished(receipt) {
+          journal.finished(receipt)
+          deps.onFinished(receipt)
+        },
+        onConfirmed: (receipt) => deps.onConfirmed(receipt),
+      },
+    ),
+  )
+  const found = await readJournal(files, limits.receiptsMax)
+  const journal = await openJournal({
+    files,
+    found,
+    clock,
+    *unfinished() {
+      for (const receipt of receipts.watched) if (receipt.job !== undefined) yield receipt
+    },
+    onFailure: (error) => deps.onJournalFailure(error),
+    onRecovery: () => deps.onJournalRecovery(),
+  })
+  const unknown = restoreReceipts(found.entries, receipts, { clock, keepMs: KEEP_MS })
+  const opened = opening.move()
+  return { receipts, journal, entries: found.entries, unknown, [Symbol.dispose]: () => opened.dispose() }
+}
