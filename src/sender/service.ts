@@ -123,6 +123,7 @@ export async function startSender(
       { ...options, ...limits },
       {
         paths,
+        leaders: quic?.path,
         receipts,
         clock,
         slotMs,

@@ -156,3 +156,36 @@ test('by default a transaction is sent again after five slots, whatever their le
     dispatch[Symbol.dispose]()
   }
 })
+
+test('the other paths are used after the packets to the leaders left, or at once where no leader is reachable', async () => {
+  const clock = createManualClock()
+  using receipts = createReceipts(
+    { receiptsMax: 10, keepMs: 600_000, waitersMax: 1, waitersPerAddressMax: 1 },
+    { clock, onFinished() {} },
+  )
+  const steps: string[] = []
+  const pathOf = (name: string, after: () => void = () => {}) => ({
+    name,
+    isOpen: true,
+    hasSpare: true,
+    send() {
+      steps.push(name)
+      after()
+    },
+  })
+  const leaders = pathOf('leaders', () => queueMicrotask(() => steps.push('packets')))
+  const paths = [pathOf('node'), leaders, pathOf('relay')]
+  using dispatch = createDispatch(OPTIONS, { paths, leaders, receipts, clock, slotMs: () => 400, onAttempt() {} })
+  const start = (signature: string) => {
+    const receipt = receiptOf(signature)
+    receipts.add(receipt)
+    dispatch.start(receipt)
+  }
+  start('one')
+  assert.deepEqual(steps.splice(0), ['leaders'])
+  await Promise.resolve()
+  assert.deepEqual(steps.splice(0), ['packets', 'node', 'relay'])
+  leaders.isOpen = false
+  start('two')
+  assert.deepEqual(steps, ['node', 'relay'])
+})

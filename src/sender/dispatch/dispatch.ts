@@ -24,6 +24,8 @@ export type DispatchOptions = {
 
 export type DispatchDeps = {
   readonly paths: readonly Path[]
+  /** The one of `paths` that leads to the leaders. */
+  readonly leaders?: Path | undefined
   readonly receipts: Receipts
   readonly clock: Clock
   /** The length of a slot. */
@@ -44,8 +46,9 @@ const RESEND_BURST_MS = 2 * TICK_MS
 
 export function createDispatch(
   options: DispatchOptions,
-  { paths, receipts, clock, slotMs, onAttempt }: DispatchDeps,
+  { paths, leaders, receipts, clock, slotMs, onAttempt }: DispatchDeps,
 ): Dispatch {
+  const others = paths.filter((path) => path !== leaders)
   const resendMs = () => options.resendMs ?? RESEND_SLOTS * slotMs()
   /** In the order of `dueMs`, since every receipt waits equally long, but for those of the moment in which the length of a slot changed. */
   const waiting = new Set<{ readonly receipt: Receipt; readonly dueMs: number }>()
@@ -58,14 +61,21 @@ export function createDispatch(
   function send(receipt: Receipt, isResend: boolean): void {
     const { job } = receipt
     if (job === undefined) return
-    for (const path of paths) {
-      if (!path.isOpen || (isResend && !path.hasSpare)) continue
+    const isUsed = (path: Path) => path.isOpen && (!isResend || path.hasSpare)
+    const sendOn = (path: Path) =>
       path.send(job, (attempt) => {
         const report = { ...attempt, path: path.name }
         receipts.recordAttempt(receipt, report)
         onAttempt(report, receipt)
       })
+    const sendOnOthers = () => {
+      for (const path of others) if (isUsed(path)) sendOn(path)
     }
+    if (leaders !== undefined && isUsed(leaders)) {
+      sendOn(leaders)
+      // The packets to the leaders leave in a microtask that is queued by now; HTTP requests leave at the end of the turn in any case.
+      queueMicrotask(sendOnOthers)
+    } else sendOnOthers()
     wait(receipt, clock.monotonicMs())
   }
 
