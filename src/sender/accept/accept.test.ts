@@ -30,11 +30,16 @@ describe('accept, on a manual clock', () => {
   let checks: ((verdict: Verdict) => void)[]
   let world: { isOpen: boolean; delayMs: number; isJournalOpen: boolean; isDoubtful: boolean; recorded: boolean }
   let accept: Accept
+  /** What the verifier returns at once. */
+  let atOnce: 'good' | 'bad' | 'full' | undefined
+  let journal: PromiseWithResolvers<boolean> | undefined
 
   function open(limits: SenderOptionsInput['limits'] = {}): void {
     clock = createManualClock()
     sent = []
     checks = []
+    atOnce = undefined
+    journal = undefined
     world = { isOpen: true, delayMs: 0, isJournalOpen: true, isDoubtful: false, recorded: true }
     const options = parseSenderOptions({ tipAccounts: TIP_ACCOUNTS, limits })
     receipts = createReceipts({ ...options.limits, keepMs: 600_000 }, { clock, onFinished() {} })
@@ -54,7 +59,10 @@ describe('accept, on a manual clock', () => {
         get delayMs() {
           return world.delayMs
         },
-        verify: (_wire, _transaction, done) => checks.push(done) > 0,
+        verify(_wire, _transaction, done) {
+          if (atOnce === undefined) checks.push(done)
+          return atOnce ?? 'pending'
+        },
       },
       journal: {
         get isOpen() {
@@ -63,7 +71,7 @@ describe('accept, on a manual clock', () => {
         get isDoubtful() {
           return world.isDoubtful
         },
-        accepted: () => Promise.resolve(world.recorded),
+        accepted: () => journal?.promise ?? Promise.resolve(world.recorded),
       },
       onDispatched() {},
     })
@@ -86,6 +94,49 @@ describe('accept, on a manual clock', () => {
     checks.at(-1)?.(verdict)
     checks = []
     return outcome
+  }
+
+  test('with a verdict at once it is sent before the call returns; the response still waits for the journal', async () => {
+    atOnce = 'good'
+    journal = Promise.withResolvers()
+    const outcome = accept(() => decodeWire(wire), 'somebody')
+    assert.deepEqual([outcome instanceof Promise, sent.length, receipts.pending], [true, 1, 1])
+    assert.deepEqual(giveNow(), { ok: true, signature: signatureOf(wire), isNew: false })
+    let isSettled = false
+    void Promise.resolve(outcome).then(() => (isSettled = true))
+    await new Promise((resolve) => setImmediate(resolve))
+    assert.equal(isSettled, false)
+    journal.resolve(true)
+    assert.deepEqual(await outcome, { ok: true, signature: signatureOf(wire), isNew: true })
+    assert.equal(sent.length, 1)
+  })
+
+  test('transactions whose journal line is not written yet count as being checked', async () => {
+    open({ checkingMax: 1 })
+    atOnce = 'good'
+    journal = Promise.withResolvers()
+    const outcome = accept(() => decodeWire(wire), 'somebody')
+    const two = tipped(walletOf(0), BLOCKHASH, 'two')
+    assert.equal(limitOf(giveNow(two)), 'checkingMax')
+    journal.resolve(true)
+    assert.ok((await outcome).ok)
+    assert.ok((await give(two)).ok)
+  })
+
+  for (const [verdict, code, limit] of [
+    ['bad', 'signature-invalid', undefined],
+    ['full', 'rate-limited', 'checkingMax'],
+  ] as const) {
+    test(`${verdict} at once: refused before the call returns, not sent, and the payer is not charged`, async () => {
+      open({ perPayerPerSecond: 1, perPayerBurst: 1, checkingMax: 1 })
+      atOnce = verdict
+      const outcome = giveNow()
+      assert.deepEqual([outcome.ok ? '' : outcome.refusal.code, limitOf(outcome), sent.length], [code, limit, 0])
+      atOnce = 'good'
+      assert.ok((await give()).ok, 'nothing is left of the refused one')
+      assert.equal(limitOf(giveNow(tipped(walletOf(0), BLOCKHASH, 'two'))), 'perPayerPerSecond')
+      assert.equal(sent.length, 1)
+    })
   }
 
   test('reports pending, landed and expired duplicates without a check until DEDUP_MS has passed', async () => {

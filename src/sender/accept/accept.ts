@@ -11,9 +11,10 @@ import { createCounts } from '../receipts/counts.ts'
 import type { Journal } from '../receipts/journal.ts'
 import { isSettled, type Receipt } from '../receipts/receipt.ts'
 import type { Receipts } from '../receipts/receipts.ts'
+import { type Awaitable, mapAwaitable } from './awaitable.ts'
 import { createBase58Cache } from './base58-cache.ts'
 import type { Decoded } from './decode.ts'
-import type { Landing } from './landing.ts'
+import type { Landing, Texts } from './landing.ts'
 import {
   type Refusal,
   refuseLimit,
@@ -93,9 +94,19 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
     const job = { address, signature, wire, wireHash, transaction, base64, tip, startedMs }
     // Different bytes with the same signature are checked separately; at most one of them is valid.
     const key = same === undefined ? signature : `${signature} ${wireHash}`
-    const outcome = checkAndSend(job, key)
-    checking.set(key, { wireHash, outcome })
-    return outcome
+    const outcome = checkAndSend(job)
+    return outcome instanceof Promise ? countUntil(outcome, job, key) : outcome
+  }
+
+  /** Counts the transaction as being checked until its outcome is there, which waits for the journal too. */
+  function countUntil(outcome: Promise<Acceptance>, { address, wireHash }: CheckJob, key: string): Promise<Acceptance> {
+    const counted = outcome.finally(() => {
+      checking.delete(key)
+      checkingByAddress.add(address, -1)
+    })
+    checking.set(key, { wireHash, outcome: counted })
+    checkingByAddress.add(address, 1)
+    return counted
   }
 
   /** Refuses before the signature check, which is expensive: the wait for a check is bounded, so that accepted transactions are sent at once. */
@@ -111,36 +122,38 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
     return undefined
   }
 
-  function verify(wire: Uint8Array, transaction: ParsedTransaction): Promise<Verdict | 'full'> {
+  /** Synchronous up to the dispatch, unless the verifier or the chain has to be waited for. */
+  function checkAndSend(job: CheckJob): Awaitable<Acceptance> {
+    return mapAwaitable(verify(job), (verdict) => sendChecked(job, verdict))
+  }
+
+  function verify({ wire, transaction }: CheckJob): Awaitable<Verdict | 'full'> {
+    let done: (verdict: Verdict) => void
+    const verdict = deps.verifier.verify(wire, transaction, (later) => done(later))
+    if (verdict !== 'pending') return verdict
     return new Promise((resolve) => {
-      if (!deps.verifier.verify(wire, transaction, resolve)) resolve('full')
+      done = resolve
     })
   }
 
-  async function checkAndSend(job: CheckJob, key: string): Promise<Acceptance> {
-    checkingByAddress.add(job.address, 1)
-    try {
-      const verdict = await verify(job.wire, job.transaction)
-      return await sendChecked(job, verdict)
-    } finally {
-      checking.delete(key)
-      checkingByAddress.add(job.address, -1)
+  function sendChecked(job: CheckJob, verdict: Verdict | 'full'): Awaitable<Acceptance> {
+    if (verdict !== 'good') return refuse(refuseVerdict(verdict))
+    const { transaction, tip } = job
+    const texts = {
+      feePayer: textOf(transaction.staticKeys[0] as Uint8Array),
+      blockhash: textOf(transaction.recentBlockhash),
     }
+    return mapAwaitable(deps.landing.check(transaction, tip, texts), (refusal) =>
+      refusal === undefined ? sendLandable(job, texts) : refuse(refusal),
+    )
   }
 
-  async function sendChecked(job: CheckJob, verdict: Verdict | 'full'): Promise<Acceptance> {
-    const { signature, transaction, tip } = job
-    if (verdict !== 'good') return refuse(refuseVerdict(verdict))
-    const feePayer = textOf(transaction.staticKeys[0] as Uint8Array)
-    const blockhash = textOf(transaction.recentBlockhash)
-    const cannotLand = deps.landing.check(transaction, tip, { feePayer, blockhash })
-    const refusal = cannotLand instanceof Promise ? await cannotLand : cannotLand
-    if (refusal !== undefined) return refuse(refusal)
-    const known = receipts.get(signature)
-    if (known !== undefined && !mayRepeat(known)) return { ok: true, signature, isNew: false }
-    const overLimit = chargePayer(feePayer)
+  function sendLandable(job: CheckJob, texts: Texts): Awaitable<Acceptance> {
+    const known = receipts.get(job.signature)
+    if (known !== undefined && !mayRepeat(known)) return { ok: true, signature: job.signature, isNew: false }
+    const overLimit = chargePayer(texts.feePayer)
     if (overLimit !== undefined) return refuse(overLimit)
-    return recordAndDispatch(createReceipt(job, { feePayer, blockhash }), job.startedMs)
+    return recordAndDispatch(createReceipt(job, texts), job.startedMs)
   }
 
   function refuseVerdict(verdict: Exclude<Verdict | 'full', 'good'>): Refusal {
@@ -158,7 +171,7 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
     return taken.ok ? undefined : refuseLimit('perPayerPerSecond', perPayerPerSecond, taken.retryAfterMs)
   }
 
-  function createReceipt(job: CheckJob, { feePayer, blockhash }: { feePayer: string; blockhash: string }): Receipt {
+  function createReceipt(job: CheckJob, { feePayer, blockhash }: Texts): Receipt {
     const { signature, wire, wireHash, transaction, tip } = job
     return {
       signature,
@@ -180,14 +193,17 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
     }
   }
 
+  /** A slow disk delays the response, not the transaction; but after a failed write the journal must succeed before anything is sent. */
   async function recordAndDispatch(receipt: Receipt, startedMs: number): Promise<Acceptance> {
-    // A slow disk delays the response, not the transaction; but after a failed write the journal must succeed before anything is sent.
-    const { isDoubtful } = deps.journal
-    const recorded = deps.journal.accepted(receipt)
-    if (isDoubtful && !(await recorded)) return refuse(refuseNotRecorded(false))
+    const recordedBefore = deps.journal.isDoubtful ? deps.journal.accepted(receipt) : undefined
+    if (recordedBefore !== undefined && !(await recordedBefore)) return refuse(refuseNotRecorded(false))
     receipts.add(receipt)
     dispatch.start(receipt)
-    deps.onDispatched(nowMs() - startedMs, receipt)
+    const tookMs = nowMs() - startedMs
+    // The packets to the leaders leave in a microtask that is queued by now; the journal and the counts come after it.
+    await Promise.resolve()
+    const recorded = recordedBefore ?? deps.journal.accepted(receipt)
+    deps.onDispatched(tookMs, receipt)
     return (await recorded) ? { ok: true, signature: receipt.signature, isNew: true } : refuse(refuseNotRecorded(true))
   }
 

@@ -15,7 +15,7 @@ export type Landing = {
   check(transaction: ParsedTransaction, tip: Tip, texts: Texts): Awaitable<Refusal | undefined>
 }
 
-type Texts = { readonly feePayer: string; readonly blockhash: string }
+export type Texts = { readonly feePayer: string; readonly blockhash: string }
 
 const SYSTEM_PROGRAM = encodeBase58(new Uint8Array(32))
 

@@ -26,8 +26,12 @@ export type Verdict = 'good' | 'bad' | 'late'
  * receives and sends is held for a fraction of a millisecond at most.
  */
 export type SignatureVerifier = AsyncDisposable & {
-  /** False when `checkingMax` is reached; `done` is then not called. */
-  verify(wire: Uint8Array, transaction: ParsedTransaction, done: (verdict: Verdict) => void): boolean
+  /** The verdict where it is made at once; `pending` where `done` is called with it, after this call; `full` when `checkingMax` is reached. */
+  verify(
+    wire: Uint8Array,
+    transaction: ParsedTransaction,
+    done: (verdict: Verdict) => void,
+  ): 'good' | 'bad' | 'pending' | 'full'
   /**
    * How long a transaction that arrives now would wait for its verdict, estimated from recent verifications, and at least as long as the oldest has
    * waited. Verdicts that the event loop has not processed yet count as waiting, so a loop that falls behind shows here too.
@@ -180,18 +184,15 @@ export function startSignatureVerifier(
 
   return {
     verify(wire, transaction, done) {
-      if (jobsPending >= checkingMax) return false
-      if (takesInLoop(transaction.signatures.length)) {
-        done(verifySignatures(transaction) ? 'good' : 'bad')
-        return true
-      }
+      if (jobsPending >= checkingMax) return 'full'
+      if (takesInLoop(transaction.signatures.length)) return verifySignatures(transaction) ? 'good' : 'bad'
       jobsPending += 1
       signaturesPending += transaction.signatures.length
       // The clock is read once: with two reads, a loop that stalls between them would make a new transaction late.
       const nowMs = clock.monotonicMs()
       waiting.offer({ wire, transaction, done, sinceMs: nowMs })
       pump(nowMs)
-      return true
+      return 'pending'
     },
     get delayMs() {
       const oldest = waiting.peek()
