@@ -20,7 +20,7 @@ import { type Decoded, decodeText, decodeWire } from './accept/decode.ts'
 import { type Refusal, refuseLimit, retryAfterOf, type TipTerms } from './accept/refusal.ts'
 import type { RefusalReporter } from './accept/refusal-reporter.ts'
 import { bodyBytesMaxOf, createRpcPosts, ENCODED, responseTooLarge } from './accept/rpc-post.ts'
-import { isSettled, printReceipt } from './receipts/receipt.ts'
+import { isSettled, printReceipt, signatureKeyOf } from './receipts/receipt.ts'
 import type { Receipts } from './receipts/receipts.ts'
 
 export type ServerOptions = TransactionLimits & {
@@ -208,7 +208,7 @@ export function startSenderServer(options: ServerOptions, deps: ServerDeps): Pro
       const message = `wait is an integer number of seconds up to ${WAIT_SECONDS_MAX}`
       return sendJson(response, 400, { error: 'invalid-params', message, request_id: requestId }, CORS)
     }
-    const receipt = receipts.get(signature)
+    const receipt = receipts.get(signatureKeyOf(signature))
     if (receipt === undefined) {
       return sendJson(response, 404, { error: 'not-found', message: NO_RECEIPT_MESSAGE, request_id: requestId }, CORS)
     }

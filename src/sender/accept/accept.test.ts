@@ -12,7 +12,7 @@ import { createManualClock, type ManualClock } from '../../core/clock.ts'
 import { decodeBase58, encodeBase58 } from '../../solana/crypto/base58.ts'
 import { buildLegacyMessage, signMessage } from '../../solana/transaction/build.ts'
 import { parseSenderOptions, type SenderOptionsInput } from '../options.ts'
-import type { Receipt } from '../receipts/receipt.ts'
+import { type Receipt, releaseJob } from '../receipts/receipt.ts'
 import { createReceipts, type Receipts } from '../receipts/receipts.ts'
 import { type Accept, type Acceptance, createAccept } from './accept.ts'
 import { decodeText, decodeWire } from './decode.ts'
@@ -164,6 +164,20 @@ describe('accept, on a manual clock', () => {
     checks[0]?.('good')
     assert.deepEqual([(await first).ok, (await second).ok, (await third).ok, sent.length], [true, true, false, 1])
     assert.equal((await giveChecked(forged, 'bad')).ok, false, 'nor afterwards')
+  })
+
+  test('a duplicate is recognized by its bytes while they are held, and by their hash afterwards', async () => {
+    assert.ok((await giveChecked()).ok)
+    const forged = Uint8Array.from(wire)
+    forged[forged.length - 1] = (forged.at(-1) as number) ^ 1
+    for (const isReleased of [false, true]) {
+      if (isReleased) releaseJob(sent[0] as Receipt)
+      assert.deepEqual(giveNow(), { ok: true, signature: signatureOf(wire), isNew: false })
+      const outcome = await giveChecked(forged, 'bad')
+      assert.equal(outcome.ok ? '' : outcome.refusal.code, 'signature-invalid')
+    }
+    assert.equal(sent[0]?.job, undefined)
+    assert.equal(sent.length, 1)
   })
 
   test('refuses a tip that is larger than any real one, whichever account pays it', async () => {

@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto'
 import type { Clock } from '../../core/clock.ts'
 import { createKeyedBuckets } from '../../core/keyed-buckets.ts'
 import { encodeBase58 } from '../../solana/crypto/base58.ts'
@@ -9,7 +8,7 @@ import { type Dispatch, sendBody } from '../dispatch/dispatch.ts'
 import type { SenderLimits } from '../options.ts'
 import { createCounts } from '../receipts/counts.ts'
 import type { Journal } from '../receipts/journal.ts'
-import { isSettled, type Receipt } from '../receipts/receipt.ts'
+import { hasSameWire, isSettled, type Receipt, signatureKey, wireHashOf } from '../receipts/receipt.ts'
 import type { Receipts } from '../receipts/receipts.ts'
 import { type Awaitable, mapAwaitable } from './awaitable.ts'
 import { createBase58Cache } from './base58-cache.ts'
@@ -60,8 +59,8 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
   const signatures = createKeyedBuckets(signatureBudget(limits), nowMs)
   const textOf = createBase58Cache()
   const payers = createKeyedBuckets({ perSecond: limits.perPayerPerSecond, burst: limits.perPayerBurst }, nowMs)
-  /** Transactions being checked, by signature, so that concurrent duplicates share one check. */
-  const checking = new Map<string, { readonly wireHash: string; readonly outcome: Promise<Acceptance> }>()
+  /** Transactions being checked, by `signatureKey`, so that concurrent duplicates share one check. */
+  const checking = new Map<string, { readonly wire: Uint8Array; readonly outcome: Promise<Acceptance> }>()
   const checkingByAddress = createCounts()
 
   return (decode, address) => {
@@ -74,13 +73,12 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
     const tip = findTip(transaction, deps)
     if (!tip.ok) return tip
 
-    const signature = encodeBase58(transaction.signatures[0] as Uint8Array)
-    const wireHash = hash('sha256', wire, 'base64')
-    const known = receipts.get(signature)
-    if (known !== undefined && known.wireHash === wireHash && !mayRepeat(known))
-      return { ok: true, signature, isNew: false }
-    const same = checking.get(signature)
-    if (same !== undefined && same.wireHash === wireHash) {
+    const key = signatureKey(transaction.signatures[0] as Uint8Array)
+    const known = receipts.get(key)
+    if (known !== undefined && !mayRepeat(known) && hasSameWire(known, wire))
+      return { ok: true, signature: known.signature, isNew: false }
+    const same = checking.get(key)
+    if (same !== undefined && Buffer.compare(same.wire, wire) === 0) {
       return same.outcome.then((outcome) => (outcome.ok ? { ...outcome, isNew: false } : outcome))
     }
 
@@ -91,20 +89,20 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
       const { perSecond } = signatureBudget(limits)
       return refuse(refuseLimit('signaturesPerAddressPerSecond', perSecond, budget.retryAfterMs))
     }
-    const job = { address, signature, wire, wireHash, transaction, base64, tip, startedMs }
-    // Different bytes with the same signature are checked separately; at most one of them is valid.
-    const key = same === undefined ? signature : `${signature} ${wireHash}`
+    const job = { address, key, wire, transaction, base64, tip, startedMs }
     const outcome = checkAndSend(job)
-    return outcome instanceof Promise ? countUntil(outcome, job, key) : outcome
+    if (!(outcome instanceof Promise)) return outcome
+    // Different bytes with the same signature are checked separately; at most one of them is valid.
+    return countUntil(outcome, job, same === undefined ? key : `${key} ${wireHashOf(wire)}`)
   }
 
   /** Counts the transaction as being checked until its outcome is there, which waits for the journal too. */
-  function countUntil(outcome: Promise<Acceptance>, { address, wireHash }: CheckJob, key: string): Promise<Acceptance> {
+  function countUntil(outcome: Promise<Acceptance>, { address, wire }: CheckJob, key: string): Promise<Acceptance> {
     const counted = outcome.finally(() => {
       checking.delete(key)
       checkingByAddress.add(address, -1)
     })
-    checking.set(key, { wireHash, outcome: counted })
+    checking.set(key, { wire, outcome: counted })
     checkingByAddress.add(address, 1)
     return counted
   }
@@ -149,8 +147,8 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
   }
 
   function sendLandable(job: CheckJob, texts: Texts): Awaitable<Acceptance> {
-    const known = receipts.get(job.signature)
-    if (known !== undefined && !mayRepeat(known)) return { ok: true, signature: job.signature, isNew: false }
+    const known = receipts.get(job.key)
+    if (known !== undefined && !mayRepeat(known)) return { ok: true, signature: known.signature, isNew: false }
     const overLimit = chargePayer(texts.feePayer)
     if (overLimit !== undefined) return refuse(overLimit)
     return recordAndDispatch(createReceipt(job, texts), job.startedMs)
@@ -172,9 +170,15 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
   }
 
   function createReceipt(job: CheckJob, { feePayer, blockhash }: Texts): Receipt {
-    const { signature, wire, wireHash, transaction, tip } = job
+    const { key, wire, transaction, tip } = job
+    let signature: string | undefined
     return {
-      signature,
+      key,
+      // Made when the journal needs it, after the dispatch.
+      get signature() {
+        signature ??= encodeBase58(Buffer.from(key, 'latin1'))
+        return signature
+      },
       state: 'accepted',
       acceptedUnixMs: clock.nowMs(),
       acceptedMonotonicMs: nowMs(),
@@ -183,9 +187,9 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
       feePayer,
       tip: { account: textOf(tip.account), lamports: tip.lamports },
       blockhash: nonceAccountIndex(transaction) === undefined ? blockhash : undefined,
-      wireHash,
+      wireHash: undefined,
       // A copy: `wire` is a view of a shared 64 KiB buffer and would keep all of it in memory.
-      job: { signature, wire: new Uint8Array(wire), body: sendBody(job.base64 ?? base64Of(wire)) },
+      job: { wire: new Uint8Array(wire), body: sendBody(job.base64 ?? base64Of(wire)) },
       attempts: [],
       attemptsLeftOut: 0,
       landed: undefined,
@@ -224,9 +228,8 @@ function signatureBudget(limits: SenderLimits): { readonly perSecond: number; re
 
 type CheckJob = {
   readonly address: string
-  readonly signature: string
+  readonly key: string
   readonly wire: Uint8Array
-  readonly wireHash: string
   readonly transaction: ParsedTransaction
   readonly base64: string | undefined
   readonly tip: Tip

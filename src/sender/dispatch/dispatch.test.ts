@@ -19,7 +19,7 @@ function testPath(
     response: 'taken',
     sent: [],
     send(job, report) {
-      this.sent.push(job.signature)
+      this.sent.push(job.body)
       report({ to: name, response: this.response, message: '' })
     },
   }

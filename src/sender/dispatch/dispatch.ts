@@ -1,7 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
 import { TokenBucket } from '../../core/token-bucket.ts'
-import type { AttemptReport, Job, Receipt } from '../receipts/receipt.ts'
-import { isSettled } from '../receipts/receipt.ts'
+import { type AttemptReport, isSettled, type Job, type Receipt, releaseJob } from '../receipts/receipt.ts'
 import type { Receipts } from '../receipts/receipts.ts'
 
 /** A path to send transactions on. Each has its own limits and reports `busy` at them. */
@@ -88,12 +87,12 @@ export function createDispatch(
     const isOver = nowMs - receipt.acceptedMonotonicMs >= options.endMs
     if (isSettled(receipt)) {
       if (!isOver && mayRevert(receipt)) wait(receipt, nowMs)
-      else receipt.job = undefined
+      else releaseJob(receipt)
       return true
     }
     if (isOver) {
       receipts.finish(receipt, 'ended')
-      receipt.job = undefined
+      releaseJob(receipt)
       return true
     }
     if (!resends.take(1, nowMs)) return false

@@ -64,7 +64,7 @@ function rig(options: RigOptions = { resendMs: 2000, endMs: 60_000 }) {
     isOpen: true,
     hasSpare: true,
     send(job, report) {
-      sent.push(job.signature)
+      sent.push(job.body)
       report({ to: 'node', response: 'taken', message: '' })
     },
   }

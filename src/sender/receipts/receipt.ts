@@ -1,6 +1,8 @@
+import { hash } from 'node:crypto'
+import { decodeBase58 } from '../../solana/crypto/base58.ts'
+
 /** A transaction to send on a path. */
 export type Job = {
-  readonly signature: string
   readonly wire: Uint8Array
   /** The JSON-RPC body of sendTransaction, built once for all HTTP paths; ASCII only. */
   readonly body: string
@@ -40,6 +42,9 @@ export type Landed = {
 export type ReceiptState = 'accepted' | 'sent' | 'landed' | 'expired' | 'ended' | 'unknown'
 
 export type Receipt = {
+  /** The first signature as `signatureKey` makes it. */
+  readonly key: string
+  /** The first signature in base58. */
   readonly signature: string
   state: ReceiptState
   readonly acceptedUnixMs: number
@@ -51,9 +56,9 @@ export type Receipt = {
   readonly tip: { readonly account: string; readonly lamports: bigint } | undefined
   /** Undefined for a durable nonce, which does not expire. */
   readonly blockhash: string | undefined
-  /** Distinguishes a duplicate from another transaction with the same first signature. */
-  readonly wireHash: string
-  /** Undefined once the transaction is settled. */
+  /** Undefined while `job` has the bytes themselves; empty for a receipt from before a restart. */
+  wireHash: string | undefined
+  /** Undefined once the transaction is settled; see `releaseJob`. */
   job: Job | undefined
   attempts: Attempt[]
   attemptsLeftOut: number
@@ -97,6 +102,31 @@ export function printReceipt(receipt: Receipt): object {
 
 const UNKNOWN_MESSAGE =
   'the service restarted while this transaction was in flight; it is not sent again, so look for it on the chain before you repeat it'
+
+/** The bytes of a signature as the key of maps: base58 costs ten times as much. */
+export function signatureKey(signature: Uint8Array): string {
+  return Buffer.from(signature.buffer, signature.byteOffset, signature.length).toString('latin1')
+}
+
+/** The key of a signature in base58, of which every text stands for other bytes. */
+export function signatureKeyOf(base58: string): string {
+  return signatureKey(decodeBase58(base58))
+}
+
+export function wireHashOf(wire: Uint8Array): string {
+  return hash('sha256', wire, 'base64')
+}
+
+/** Distinguishes a duplicate from another transaction with the same first signature. */
+export function hasSameWire({ job, wireHash }: Receipt, wire: Uint8Array): boolean {
+  return job === undefined ? wireHash === wireHashOf(wire) : Buffer.compare(job.wire, wire) === 0
+}
+
+/** Releases the bytes of a settled transaction and keeps their hash. */
+export function releaseJob(receipt: Receipt): void {
+  if (receipt.job !== undefined) receipt.wireHash = wireHashOf(receipt.job.wire)
+  receipt.job = undefined
+}
 
 /** Whether the state is final, except that a fork may revert `landed`. */
 export function isSettled({ state }: Receipt): boolean {

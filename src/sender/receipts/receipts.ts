@@ -24,7 +24,8 @@ export type ReceiptsDeps = {
 
 /** The receipts of recently accepted transactions. */
 export type Receipts = Disposable & {
-  get(signature: string): Receipt | undefined
+  /** By `signatureKey`. */
+  get(key: string): Receipt | undefined
   add(receipt: Receipt): void
   /** Receipts whose status is polled on the chain. */
   readonly watched: ReadonlySet<Receipt>
@@ -74,7 +75,7 @@ export function createReceipts(options: ReceiptsOptions, deps: ReceiptsDeps): Re
     const wasPending = isPending(receipt)
     receipt.state = state
     // One that was removed while it was pending is not counted any more.
-    const isCounted = all.get(receipt.signature) === receipt
+    const isCounted = all.get(receipt.key) === receipt
     if (isCounted && wasPending !== isPending(receipt)) countPending(receipt, wasPending ? -1 : 1)
     if (isPending(receipt)) return
     receipt.finishedMonotonicMs = clock.monotonicMs()
@@ -83,7 +84,7 @@ export function createReceipts(options: ReceiptsOptions, deps: ReceiptsDeps): Re
   }
 
   function remove(receipt: Receipt): void {
-    all.delete(receipt.signature)
+    all.delete(receipt.key)
     watched.delete(receipt)
     if (isPending(receipt)) countPending(receipt, -1)
     for (const wake of waiters.get(receipt) ?? []) wake()
@@ -109,11 +110,11 @@ export function createReceipts(options: ReceiptsOptions, deps: ReceiptsDeps): Re
   timer.unref?.()
 
   return {
-    get: (signature) => all.get(signature),
+    get: (key) => all.get(key),
     add(receipt) {
-      const before = all.get(receipt.signature)
+      const before = all.get(receipt.key)
       if (before !== undefined) remove(before)
-      all.set(receipt.signature, receipt)
+      all.set(receipt.key, receipt)
       if (isPending(receipt)) countPending(receipt, 1)
       if (isPending(receipt) || receipt.state === 'unknown') watched.add(receipt)
       if (all.size > options.receiptsMax) sweep()

@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
 import type { JournalEntry } from './journal.ts'
-import type { Receipt } from './receipt.ts'
+import { type Receipt, signatureKeyOf } from './receipt.ts'
 import type { Receipts } from './receipts.ts'
 
 /** Restores receipts from the journal. Those without a final state become `unknown` and are looked up on the chain; returns their number. */
@@ -17,6 +17,7 @@ export function restoreReceipts(
     if (ageMs >= keepMs) continue
     const atMonotonicMs = clock.monotonicMs() - ageMs
     const receipt: Receipt = {
+      key: signatureKeyOf(signature),
       signature,
       state: state === 'accepted' ? 'unknown' : state === 'failed' ? 'landed' : state,
       acceptedUnixMs: atMs,

@@ -3,6 +3,7 @@ import type { Receipt } from './receipt.ts'
 /** For tests: the receipt of a newly accepted transaction. */
 export function receiptOf(signature: string, given: Partial<Receipt> = {}): Receipt {
   return {
+    key: signature,
     signature,
     state: 'accepted',
     acceptedUnixMs: 1000,
@@ -12,8 +13,8 @@ export function receiptOf(signature: string, given: Partial<Receipt> = {}): Rece
     feePayer: 'payer',
     tip: { account: 'tip', lamports: 1_000_000n },
     blockhash: 'blockhash',
-    wireHash: signature,
-    job: { signature, wire: new Uint8Array(1), body: '' },
+    wireHash: undefined,
+    job: { wire: new Uint8Array(1), body: signature },
     attempts: [],
     attemptsLeftOut: 0,
     landed: undefined,
