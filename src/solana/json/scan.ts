@@ -168,6 +168,7 @@ export class JsonScanner {
   #skipString(): void {
     const text = this.#text
     let at = this.at + 1
+    let loopEnd = at + SHORT_CHARS
     this.#hasEscape = false
     for (;;) {
       const code = text.charCodeAt(at)
@@ -179,8 +180,11 @@ export class JsonScanner {
         if (length === 0) return this.#fail()
         this.#hasEscape = true
         at += length
-      } else {
+      } else if (at < loopEnd) {
         at++
+      } else {
+        at = plainEnd(text, at)
+        loopEnd = at + SHORT_CHARS
       }
     }
     this.at = at + 1
@@ -203,6 +207,17 @@ function integerEnd(text: string, from: number): number {
   while (code >= 0x30 && code <= 0x39) code = text.charCodeAt(++at)
   const continues = code === 0x2e || code === 0x45 || code === 0x65
   return at === from || continues || at - from > 15 ? -1 : at
+}
+
+/** Up to this length a loop is faster than a regular expression, which for a transaction takes a fifth of the time. */
+const SHORT_CHARS = 32
+/** All but the quote, the backslash and control characters. */
+const PLAIN = /[ !#-[\]-\uffff]*/y
+
+function plainEnd(text: string, from: number): number {
+  PLAIN.lastIndex = from
+  PLAIN.test(text)
+  return PLAIN.lastIndex
 }
 
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
