@@ -35,7 +35,7 @@ export function openQuic({ to, ...options }: OpenQuicOptions, deps: OpenQuicDeps
     state = error ? 'over' : 'connected'
     const datagrams = early.splice(0)
     if (error) connection.abandon(error.message)
-    else for (const datagram of datagrams) socket.send(datagram, ignore)
+    else for (const datagram of datagrams) socket.send(datagram)
   })
   const connection: QuicConnection = new QuicConnection(
     { ...QUIC_DEFAULTS, ...options },
@@ -44,7 +44,8 @@ export function openQuic({ to, ...options }: OpenQuicOptions, deps: OpenQuicDeps
       seal: deps.seal,
       randomBytes: (count) => deps.random.bytes(count),
       send(datagram) {
-        if (state === 'connected') socket.send(datagram, ignore)
+        // Without a callback a failed send is dropped, and costs nothing more: the loss is detected as any other.
+        if (state === 'connected') socket.send(datagram)
         else if (state === 'connecting') early.push(datagram)
       },
       soon: queueMicrotask,
@@ -59,5 +60,3 @@ export function openQuic({ to, ...options }: OpenQuicOptions, deps: OpenQuicDeps
   )
   return connection
 }
-
-function ignore(): void {}
