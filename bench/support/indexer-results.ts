@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer, request, type ServerResponse } from 'node:http'
-import type { StoreProcess } from '../../src/indexer/duckdb/process.ts'
 import { readResult, sendResult } from '../../src/indexer/query/result.ts'
+import type { StoreProcess } from '../../src/indexer/store/process.ts'
 
 export type LargeResult = {
   readonly rows: number

@@ -6,7 +6,7 @@ import { replaceConnectionFunctions } from '../../src/indexer/catalogue/connecti
 import { catalogueView, catalogueViewDdl } from '../../src/indexer/clickhouse/catalogue-views.ts'
 import { tableDdl, viewDdl } from '../../src/indexer/clickhouse/ddl.ts'
 import { validateRequest } from '../../src/indexer/clickhouse/request.ts'
-import { catalogueResult } from '../../src/indexer/query/catalogue.ts'
+import { catalogueResult } from '../../src/indexer/query/catalogue-result.ts'
 import { readQueryRequest } from '../../src/indexer/query/request.ts'
 import { collectResult } from '../../src/indexer/query/result.ts'
 import { parseStatement } from '../../src/indexer/query/statement.ts'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { measureResult } from '../../bench/support/indexer-results.ts'
-import { startStoreProcess } from '../../src/indexer/duckdb/process.ts'
 import { makeTestChain } from '../../src/indexer/ingest/test-blocks.ts'
+import { startStoreProcess } from '../../src/indexer/store/process.ts'
 import { makeTestFolder } from '../../src/platform/files/test-folder.ts'
 import { geyserBytesOf } from '../../src/solana/geyser/test-block.ts'
 

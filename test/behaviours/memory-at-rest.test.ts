@@ -19,7 +19,7 @@ test('all services with the embedded chain start within their memory', async () 
   await using process = serve({ cwd: folder.path, program: LAUNCHER, args: ['--log', 'json'], env: TRIAL })
   await process.line(/"msg":"started"/)
   const processes = treeMemory(process.child.pid as number)
-  assert.deepEqual(processes.map(({ name }) => name).toSorted(), ['cli/main.ts', 'duckdb/child.ts', 'engine/child.ts'])
+  assert.deepEqual(processes.map(({ name }) => name).toSorted(), ['cli/main.ts', 'engine/child.ts', 'store/child.ts'])
   const total = processes.reduce((sum, { pssBytes }) => sum + pssBytes, 0)
   assert.ok(total < START_BYTES_MAX, `${Math.round(total / 1e6)} MB: ${JSON.stringify(processes)}`)
   for (const { pid, pssBytes } of processes) {

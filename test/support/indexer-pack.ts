@@ -1,6 +1,6 @@
 import { columnAt, type Row, rowsIn } from '../../src/indexer/ingest/batch-rows.ts'
 import type { PackQuery } from '../../src/indexer/query/pack.ts'
-import type { WriteBatch } from '../../src/indexer/store.ts'
+import type { WriteBatch } from '../../src/indexer/store/store.ts'
 
 /** Parameter values for the query pack that match some of these rows. */
 export function packValues({

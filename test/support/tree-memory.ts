@@ -8,7 +8,7 @@ type MemoryKind = (typeof MEMORY_KINDS)[number]
 /** One process: proportional set size (shared pages divided among the processes that use them), in bytes. */
 export type ProcessMemory = {
   readonly pid: number
-  /** The file that it runs, with its folder: `duckdb/child.ts`. */
+  /** The file that it runs, with its folder: `store/child.ts`. */
   readonly name: string
   readonly pssBytes: number
   readonly rssBytes: number

@@ -9,7 +9,7 @@ import type { GeyserAccount } from '../../solana/geyser/block.ts'
 import { BatchRows } from '../ingest/batch-rows.ts'
 import { addAccountRows } from '../ingest/block-rows.ts'
 import { brokenRows } from '../ingest/test-rows.ts'
-import type { WriteBatch } from '../store.ts'
+import type { WriteBatch } from '../store/store.ts'
 import { openDuckStore } from './store.ts'
 import { openQueryDatabase } from './test-queries.ts'
 

@@ -3,7 +3,7 @@ import { positionTexts } from '../../platform/db/duckdb-texts.ts'
 import { type BatchRows, columnAt, rowsIn } from '../ingest/batch-rows.ts'
 import type { SlotRange } from '../ingest/slot-ranges.ts'
 import { tableOf } from '../schema.ts'
-import type { WriteBatch } from '../store.ts'
+import type { WriteBatch } from '../store/store.ts'
 import { ACCOUNTS_BEFORE, BASE_SCHEMA } from './ddl.ts'
 
 /**

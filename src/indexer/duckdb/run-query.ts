@@ -19,10 +19,10 @@ import { parseStatement, type Statement } from '../query/statement.ts'
 import { DATABASE } from '../schema.ts'
 import { readSessionStatement } from '../session/session-statement.ts'
 import { readSettings } from '../session/settings.ts'
+import type { ResultEnd, ResultHead } from '../store/protocol.ts'
 import { beginReading, readValue } from './customer-schema.ts'
 import { translateEngineError } from './engine-errors.ts'
 import type { HeldResult } from './held-result.ts'
-import type { ResultEnd, ResultHead } from './protocol.ts'
 import { applySqlPolicy } from './sql-policy.ts'
 
 export type QueryRunDeps = {

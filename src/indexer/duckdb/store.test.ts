@@ -5,7 +5,7 @@ import type { ChainBlock } from '../../solana/chain-block.ts'
 import { makeTestChain } from '../ingest/test-blocks.ts'
 import { batchOf, brokenRows, listRows } from '../ingest/test-rows.ts'
 import { TABLES } from '../schema.ts'
-import type { WriteBatch } from '../store.ts'
+import type { WriteBatch } from '../store/store.ts'
 import { openDuckStore } from './store.ts'
 
 const CHAIN = makeTestChain({ seed: 7, blocks: 40, transactionsPerBlock: 20 })

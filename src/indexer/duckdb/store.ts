@@ -3,7 +3,7 @@ import type { DuckAppender } from '../../platform/db/duckdb-appender.ts'
 import { positionTexts } from '../../platform/db/duckdb-texts.ts'
 import { addRange, cutFrom, overlaps, type SlotRange } from '../ingest/slot-ranges.ts'
 import { TABLES } from '../schema.ts'
-import { RECENT_BLOCKS, type Store, type StoreProgress, type WriteBatch } from '../store.ts'
+import { RECENT_BLOCKS, type Store, type StoreProgress, type WriteBatch } from '../store/store.ts'
 import { appendBefore, deleteRepeated, forgetAccounts, replaceAccounts, restoreAccounts } from './accounts-before.ts'
 import { ACCOUNTS_BEFORE, BASE_SCHEMA, duckDdl } from './ddl.ts'
 

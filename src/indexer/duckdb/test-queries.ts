@@ -3,10 +3,10 @@ import { type DuckConnection, type DuckDatabase, openDuckDatabase } from '../../
 import { makeTestChain } from '../ingest/test-blocks.ts'
 import { batchOf } from '../ingest/test-rows.ts'
 import type { QueryJob, QueryLimits } from '../query/request.ts'
+import type { ResultEnd, ResultHead } from '../store/protocol.ts'
 import { prepareQueries } from './customer-schema.ts'
 import { createFormatSlices } from './format-slices.ts'
 import { createResultBudget, HeldResult } from './held-result.ts'
-import type { ResultEnd, ResultHead } from './protocol.ts'
 import { runQuery } from './run-query.ts'
 import { openDuckStore } from './store.ts'
 

@@ -3,9 +3,9 @@ import { test } from 'node:test'
 import { createManualClock } from '../../core/clock.ts'
 import { silentLogger } from '../../platform/telemetry/logger.ts'
 import { createMetricsRegistry } from '../../platform/telemetry/metrics-registry.ts'
-import type { StoreProcess } from '../duckdb/process.ts'
-import type { StoreRequest } from '../duckdb/protocol.ts'
 import { indexerMetrics } from '../metrics.ts'
+import type { StoreProcess } from '../store/process.ts'
+import type { StoreRequest } from '../store/protocol.ts'
 import { BatchWriter, type PendingBlock } from './batch-writer.ts'
 
 /** A writer over a store that records its requests. */

@@ -1,8 +1,8 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
-import { StoreGone, type StoreProcess } from '../duckdb/process.ts'
-import type { StoreRequest } from '../duckdb/protocol.ts'
 import type { IndexerMetrics } from '../metrics.ts'
+import { StoreGone, type StoreProcess } from '../store/process.ts'
+import type { StoreRequest } from '../store/protocol.ts'
 import type { BlockLink } from './frontier.ts'
 import type { RawBlock } from './raw-block.ts'
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { RECENT_BLOCKS, type StoredBlock } from '../store.ts'
+import { RECENT_BLOCKS, type StoredBlock } from '../store/store.ts'
 import type { SlotRange } from './slot-ranges.ts'
 
 /** What links a block to the one before it. */

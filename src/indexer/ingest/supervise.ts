@@ -1,9 +1,9 @@
 import { messageOf } from '../../core/error.ts'
 import type { ChildWatcher } from '../../platform/process/child.ts'
 import { openSupervised, type Restart, supervise } from '../../platform/process/supervise.ts'
-import { type StoreProcess, startStoreProcess } from '../duckdb/process.ts'
-import type { StoreOptions } from '../duckdb/protocol.ts'
 import type { StopReason } from '../metrics.ts'
+import { type StoreProcess, startStoreProcess } from '../store/process.ts'
+import type { StoreOptions } from '../store/protocol.ts'
 import { findOtherChain } from './chain-identity.ts'
 import {
   type Ingest,

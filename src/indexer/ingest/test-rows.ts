@@ -1,6 +1,6 @@
 import type { ChainBlock } from '../../solana/chain-block.ts'
 import { TABLES, type Table, type TableName, tableOf } from '../schema.ts'
-import type { WriteBatch } from '../store.ts'
+import type { WriteBatch } from '../store/store.ts'
 import { BatchRows, type Row, rowsIn, TableRows } from './batch-rows.ts'
 import { addBlockRow, addTransactionRows, type BlockOrigin, type RowOptions } from './block-rows.ts'
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
-import { StoreGone, type StoreProcess } from '../duckdb/process.ts'
-import type { QueryResponse, StoreRequest } from '../duckdb/protocol.ts'
+import { StoreGone, type StoreProcess } from '../store/process.ts'
+import type { QueryResponse, StoreRequest } from '../store/protocol.ts'
 import type { QueryJob } from './request.ts'
 
 /** Effect of a query on the database process. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readShow } from '../catalogue/show.ts'
-import { catalogueResult } from './catalogue.ts'
+import { catalogueResult } from './catalogue-result.ts'
 import { collectResult } from './result.ts'
 import { parseStatement } from './statement.ts'
 

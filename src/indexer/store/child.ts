@@ -4,15 +4,16 @@ import { delay, systemClock } from '../../platform/process/clock.ts'
 import { loadMemoryRelease } from '../../platform/process/memory-release.ts'
 import { BlockFault } from '../../solana/chain-block.ts'
 import { openClickHouseStore } from '../clickhouse/store.ts'
+import { createCacheRelease, mebibytes } from '../duckdb/cache-release.ts'
+import { prepareQueries } from '../duckdb/customer-schema.ts'
+import { BASE_SCHEMA } from '../duckdb/ddl.ts'
+import { createFormatSlices } from '../duckdb/format-slices.ts'
+import { createIngestActivity } from '../duckdb/ingest-activity.ts'
+import { createQueryRunner, type QueryRunner } from '../duckdb/query-runner.ts'
+import { openDuckStore } from '../duckdb/store.ts'
 import { BatchRows } from '../ingest/batch-rows.ts'
 import { addAccountRows, addBlockRow, addTransactionRows, type BlockHead } from '../ingest/block-rows.ts'
 import { type DecodedBlock, decodeRawBlock, type RawBlock } from '../ingest/raw-block.ts'
-import type { Store } from '../store.ts'
-import { createCacheRelease, mebibytes } from './cache-release.ts'
-import { prepareQueries } from './customer-schema.ts'
-import { BASE_SCHEMA } from './ddl.ts'
-import { createFormatSlices } from './format-slices.ts'
-import { createIngestActivity } from './ingest-activity.ts'
 import type {
   DecodeResponse,
   FromStoreProcess,
@@ -21,8 +22,7 @@ import type {
   StoreResponses,
   ToStoreProcess,
 } from './protocol.ts'
-import { createQueryRunner, type QueryRunner } from './query-runner.ts'
-import { openDuckStore } from './store.ts'
+import type { Store } from './store.ts'
 
 /**
  * Entry point of the database process, which `process.ts` forks. Only one process can open the data file, so it runs both the writer and the

@@ -1,5 +1,5 @@
-import type { BatchRows } from './ingest/batch-rows.ts'
-import type { SlotRange } from './ingest/slot-ranges.ts'
+import type { BatchRows } from '../ingest/batch-rows.ts'
+import type { SlotRange } from '../ingest/slot-ranges.ts'
 
 /** The rows of a batch of blocks, written completely or not at all. */
 export type WriteBatch = {

@@ -1,6 +1,6 @@
 import { type ChildExit, type ChildWatcher, startChild } from '../../platform/process/child.ts'
-import type { StoreProgress } from '../store.ts'
 import type { FromStoreProcess, StoreOptions, StoreRequest, StoreResponses, ToStoreProcess } from './protocol.ts'
+import type { StoreProgress } from './store.ts'
 
 /** The process has ended; a pending request may or may not have taken effect. */
 export class StoreGone extends Error {

@@ -1,4 +1,5 @@
 import type { ClickHouseStoreOptions } from '../clickhouse/store.ts'
+import type { ResultBudgetOptions } from '../duckdb/held-result.ts'
 import type { RowOptions } from '../ingest/block-rows.ts'
 import type { BlockLink } from '../ingest/frontier.ts'
 import type { RawBlock } from '../ingest/raw-block.ts'
@@ -6,8 +7,7 @@ import type { SlotRange } from '../ingest/slot-ranges.ts'
 import type { QueryErrorName } from '../query/error.ts'
 import type { QueryJob } from '../query/request.ts'
 import type { SessionChange } from '../session/session-statement.ts'
-import type { StoreProgress } from '../store.ts'
-import type { ResultBudgetOptions } from './held-result.ts'
+import type { StoreProgress } from './store.ts'
 
 /** What is known about a result before its first row. */
 export type ResultHead = {
