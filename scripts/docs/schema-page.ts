@@ -1,5 +1,5 @@
 import { DIALECT_DIFFERENCES } from '../../src/indexer/dialect/differences.ts'
-import { OFFERED_FUNCTIONS, OFFERED_TABLE_FUNCTIONS } from '../../src/indexer/dialect/offered.ts'
+import { OFFERED_FUNCTIONS, OFFERED_TABLE_FUNCTIONS } from '../../src/indexer/dialect/function-list.ts'
 import { TYPE_NAMES } from '../../src/indexer/dialect/parse-type.ts'
 import { QUERY_PACK } from '../../src/indexer/query/pack.ts'
 import { CLICKHOUSE_TYPES, COVERAGE, TABLES } from '../../src/indexer/schema.ts'

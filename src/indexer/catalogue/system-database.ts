@@ -1,4 +1,4 @@
-import { OFFERED_FUNCTIONS, OFFERED_TABLE_FUNCTIONS } from '../dialect/offered.ts'
+import { OFFERED_FUNCTIONS, OFFERED_TABLE_FUNCTIONS } from '../dialect/function-list.ts'
 import { FORMAT_NAMES } from '../formats/formats.ts'
 import { CLICKHOUSE_TYPES, DATABASE, PUBLISHED, TABLES } from '../schema.ts'
 import { SETTINGS } from '../session/setting-list.ts'

@@ -1,12 +1,12 @@
 import { QueryError } from '../query/error.ts'
 import { foldName } from '../query/sql-tokens.ts'
 import type { Context } from './context.ts'
+import { aggregateNamed, type FoundAggregate, functionNotOffered } from './function-list.ts'
 import type { AggregateInput } from './functions/aggregates.ts'
 import { WINDOW_FUNCTIONS } from './functions/aggregates.ts'
 import { reduced } from './functions/array-reduce.ts'
-import type { Input } from './functions/definition.ts'
+import type { CallArguments } from './functions/definition.ts'
 import { orderSql } from './not-a-number.ts'
-import { aggregateNamed, type FoundAggregate, functionNotOffered } from './offered.ts'
 import type { Bound, Call, Expression, Frame, Window } from './syntax.ts'
 import { asInt, defaultOf, duckType, isTime, notNull, nullable, plain, type Type, UNKNOWN } from './types.ts'
 import { conditionSql, constantNumber, convert, plainSql, type Value, value } from './value.ts'
@@ -14,8 +14,8 @@ import { conditionSql, constantNumber, convert, plainSql, type Value, value } fr
 /** The functions of the expression compiler that aggregates need; they are mutually recursive. */
 export type Recursion = {
   compile(expression: Expression, context: Context): Value
-  textOf(expression: Expression, context: Context): string
-  inputOf(call: Pick<Call, 'name' | 'at'>, args: readonly Value[], context: Context): Input
+  expressionKey(expression: Expression, context: Context): string
+  inputOf(call: Pick<Call, 'name' | 'at'>, args: readonly Value[], context: Context): CallArguments
   wrongCount(call: Pick<Call, 'name' | 'at'>, min: number, max: number, given: number): QueryError
 }
 
@@ -26,7 +26,7 @@ export function compileAggregate(call: Call, found: FoundAggregate, context: Con
       'ILLEGAL_AGGREGATION',
       `Aggregate function ${call.name} at position ${call.at} is not allowed here: not in WHERE, and not inside of another aggregate function.`,
     )
-  return grouped.aggregate(recursion.textOf(call, context), () =>
+  return grouped.aggregate(recursion.expressionKey(call, context), () =>
     aggregateValue(call, found, grouped.inner, recursion, { over: '', mayBeEmpty: grouped.mayBeEmpty }),
   )
 }

@@ -2,13 +2,13 @@ import { QueryError, type QueryErrorName } from '../query/error.ts'
 import { foldName, shownName } from '../query/sql-tokens.ts'
 import { compileAggregate, compileWindowCall } from './compile-aggregate.ts'
 import type { Context } from './context.ts'
-import { textOf } from './expression/text.ts'
+import { expressionKey } from './expression/key.ts'
+import { aggregateNamed, functionNotOffered, scalarNamed } from './function-list.ts'
 import { WINDOW_FUNCTIONS } from './functions/aggregates.ts'
 import { LAMBDA_FUNCTIONS } from './functions/arrays.ts'
-import { type Input, withNulls } from './functions/definition.ts'
+import { type CallArguments, withNulls } from './functions/definition.ts'
 import { listContains, sameTuples } from './functions/sets.ts'
 import { castValue, comparable, NULL_VALUE } from './functions/values.ts'
-import { aggregateNamed, functionNotOffered, scalarNamed } from './offered.ts'
 import { parseType } from './parse-type.ts'
 import { type Compiled, findName } from './scope.ts'
 import type { Call, Expression, Identifier, Query } from './syntax.ts'
@@ -22,7 +22,7 @@ export function compile(expression: Expression, context: Context): Value {
   const { grouped } = context
   context.compilation.countStep()
   if (grouped !== undefined && expression.kind !== 'number' && expression.kind !== 'string') {
-    const key = grouped.key(textOf(expression, context))
+    const key = grouped.key(expressionKey(expression, context))
     if (key !== undefined) return key
   }
   const result = compileKind(expression, context)
@@ -160,7 +160,7 @@ function wrongCount({ name, at }: Pick<Call, 'name' | 'at'>, min: number, max: n
   return failOf(name, at, 'NUMBER_OF_ARGUMENTS_DOESNT_MATCH')(`takes ${taken} arguments, not ${given}`)
 }
 
-function inputOf(call: Pick<Call, 'name' | 'at'>, args: readonly Value[], { compilation }: Context): Input {
+function inputOf(call: Pick<Call, 'name' | 'at'>, args: readonly Value[], { compilation }: Context): CallArguments {
   const fail = failOf(call.name, call.at)
   return {
     name: call.name,
@@ -181,7 +181,7 @@ function inputOf(call: Pick<Call, 'name' | 'at'>, args: readonly Value[], { comp
 }
 
 function compileCall(call: Call, context: Context): Value {
-  if (call.over !== undefined) return compileWindowCall(call, context, { compile, textOf, inputOf, wrongCount })
+  if (call.over !== undefined) return compileWindowCall(call, context, { compile, expressionKey, inputOf, wrongCount })
   const lower = foldName(call.name)
   if (lower === 'arrayjoin' || lower === 'unnest') return compileArrayJoin(call, context)
   if (lower === 'in' || lower === 'notin') {
@@ -195,7 +195,7 @@ function compileCall(call: Call, context: Context): Value {
   if (scalar === undefined) {
     const aggregate = aggregateNamed(call.name)
     if (aggregate !== undefined)
-      return compileAggregate(call, aggregate, context, { compile, textOf, inputOf, wrongCount })
+      return compileAggregate(call, aggregate, context, { compile, expressionKey, inputOf, wrongCount })
     if (WINDOW_FUNCTIONS.has(lower)) throw failOf(call.name, call.at)('needs OVER')
     const own = context.scope.aliases.get(call.name)
     if (own?.kind === 'lambda') return compileOwnFunction(call, own, context)
@@ -224,10 +224,12 @@ function compileCall(call: Call, context: Context): Value {
 /** Which keys a subtotal leaves out, one bit for each, the last key in the lowest bit. */
 function compileGrouping(call: Call, context: Context): Value {
   const { grouped } = context
-  const keys = call.args.map((each) => grouped?.keySql(textOf(each, context)))
+  const keys = call.args.map((each) => grouped?.keySql(expressionKey(each, context)))
   if (grouped === undefined || keys.length === 0 || keys.includes(undefined))
     throw failOf(call.name, call.at)('takes keys of GROUP BY')
-  return grouped.aggregate(textOf(call, context), () => value(`CAST(grouping(${keys.join(', ')}) AS UBIGINT)`, UINT64))
+  return grouped.aggregate(expressionKey(call, context), () =>
+    value(`CAST(grouping(${keys.join(', ')}) AS UBIGINT)`, UINT64),
+  )
 }
 
 /** A lambda of WITH that is called by its name: `WITH x -> x * 2 AS twice SELECT twice(fee)`. */
@@ -261,7 +263,7 @@ function compileArrayJoin(call: Call, context: Context): Value {
   if (of === undefined || rest.length > 0) throw failOf(call.name, call.at)('takes one array')
   const array = compile(of, context)
   if (array.type.kind !== 'array') throw failOf(call.name, call.at)('takes an array')
-  return context.rowsOf(array, textOf(call, context))
+  return context.rowsOf(array, expressionKey(call, context))
 }
 
 /** A scalar subquery: NULL without a row, a tuple of several columns. */

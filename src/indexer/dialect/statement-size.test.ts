@@ -4,8 +4,8 @@ import { parseStatement } from '../query/statement.ts'
 import type { Compilation } from './compilation.ts'
 import { compileStatement } from './compile-statement.ts'
 import type { Context } from './context.ts'
+import { expressionKey } from './expression/key.ts'
 import { Resolving } from './expression/resolving.ts'
-import { textOf } from './expression/text.ts'
 import { parseSelect } from './parse-select.ts'
 import { Aliases, CommonTables } from './scope.ts'
 import type { Expression } from './syntax.ts'
@@ -95,9 +95,9 @@ describe('statements that are short and take long', () => {
   })
 })
 
-describe('the text of an expression', () => {
-  /** Texts of the columns of a SELECT, in the scope of its aliases, and the steps that they took. */
-  function textsIn(sql: string) {
+describe('the key of an expression', () => {
+  /** Keys of the columns of a SELECT, in the scope of its aliases, and the steps that they took. */
+  function keysIn(sql: string) {
     let steps = 0
     const short = new Map<string, string>()
     const compilation = {
@@ -116,23 +116,23 @@ describe('the text of an expression', () => {
       windows: new Map(),
     }
     const context: Context = { compilation, scope, lambdas: new Map(), lambdaDepth: 0, rowsOf: (array) => array }
-    return { items, text: (of: Expression) => textOf(of, context), steps: () => steps }
+    return { items, key: (of: Expression) => expressionKey(of, context), steps: () => steps }
   }
 
   test('takes one step for each part, though it is requested at each level', () => {
-    const { items, text, steps } = textsIn(`SELECT slot${'+1'.repeat(200)}`)
-    for (let of: Expression | undefined = items[0]; of?.kind === 'call'; [of] = of.args) text(of)
+    const { items, key, steps } = keysIn(`SELECT slot${'+1'.repeat(200)}`)
+    for (let of: Expression | undefined = items[0]; of?.kind === 'call'; [of] = of.args) key(of)
     assert.equal(steps(), 201)
-    const aliased = textsIn(`SELECT slot AS a0, ${times(60, (at) => `a${at} + a${at} AS a${at + 1}`)}`)
-    for (const item of aliased.items) assert.ok(aliased.text(item).length < 10)
+    const aliased = keysIn(`SELECT slot AS a0, ${times(60, (at) => `a${at} + a${at} AS a${at + 1}`)}`)
+    for (const item of aliased.items) assert.ok(aliased.key(item).length < 10)
     assert.ok(aliased.steps() < 20_000, String(aliased.steps()))
   })
 
   test('is the same for an alias and what it stands for, and for nothing else', () => {
-    const { items, text } = textsIn(
+    const { items, key } = keysIn(
       'SELECT slot AS a, a + 1, slot + 1, (a + 1) AS b, 1 + slot, `a + 1`, slot + 2, fee + 1, x + 1 AS x, x + 1 + 1',
     )
-    const [, second, third, fourth, ...others] = items.map(text)
+    const [, second, third, fourth, ...others] = items.map(key)
     assert.equal(second, third)
     assert.equal(second, fourth)
     const [reversed, quoted, two, fee, own, twice] = others

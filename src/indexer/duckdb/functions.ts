@@ -1,7 +1,7 @@
 /**
  * Functions of the embedded engine that a translated statement may call, by their names in lower case. The SQL policy refuses every other one: some
  * of the engine's eight hundred functions read files, change settings, sleep, or make a gigabyte out of a number or a short text. Customers write
- * the functions of `dialect/offered.ts`; those of this list that take a length or build a list are called there with bounded arguments only.
+ * the functions of `dialect/function-list.ts`; those of this list that take a length or build a list are called there with bounded arguments only.
  */
 
 function words(text: string): readonly string[] {

@@ -2,17 +2,17 @@ import type { Expression } from '../syntax.ts'
 import type { Value } from '../value.ts'
 
 type Lambdas = ReadonlyMap<string, Value>
-type Texts = WeakMap<Expression, string>
+type Keys = WeakMap<Expression, string>
 /** What is known while certain aliases are being resolved, in their order. */
-type Level = { readonly texts: WeakMap<Lambdas, Texts>; readonly inside: Map<string, Level> }
+type Level = { readonly keys: WeakMap<Lambdas, Keys>; readonly inside: Map<string, Level> }
 
 /**
  * Aliases that are being resolved: inside of its own definition an alias is a column. What an expression means depends on them, so they also hold the
- * texts that are known of expressions.
+ * keys that are known of expressions.
  */
 export class Resolving {
   readonly #names = new Set<string>()
-  #level: Level = { texts: new WeakMap(), inside: new Map() }
+  #level: Level = { keys: new WeakMap(), inside: new Map() }
 
   has(alias: string): boolean {
     return this.#names.has(alias)
@@ -21,7 +21,7 @@ export class Resolving {
   run<Result>(alias: string, inner: () => Result): Result {
     if (this.#names.has(alias)) return inner()
     const outer = this.#level
-    const level = outer.inside.get(alias) ?? { texts: new WeakMap(), inside: new Map() }
+    const level = outer.inside.get(alias) ?? { keys: new WeakMap(), inside: new Map() }
     outer.inside.set(alias, level)
     this.#names.add(alias)
     this.#level = level
@@ -33,12 +33,12 @@ export class Resolving {
     }
   }
 
-  /** Texts of expressions, while these are the parameters of the lambdas around them. */
-  textsOf(lambdas: Lambdas): Texts {
-    const known = this.#level.texts.get(lambdas)
+  /** Keys of expressions, while these are the parameters of the lambdas around them. */
+  keysOf(lambdas: Lambdas): Keys {
+    const known = this.#level.keys.get(lambdas)
     if (known !== undefined) return known
-    const made: Texts = new WeakMap()
-    this.#level.texts.set(lambdas, made)
+    const made: Keys = new WeakMap()
+    this.#level.keys.set(lambdas, made)
     return made
   }
 }

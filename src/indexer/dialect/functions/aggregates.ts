@@ -18,10 +18,10 @@ import {
   UNKNOWN,
 } from '../types.ts'
 import { constantNumber, constantText, numberSql, plainSql, quoteText, toText, type Value, value } from '../value.ts'
-import type { Input } from './definition.ts'
+import type { CallArguments } from './definition.ts'
 
 /** What an aggregate function gets for one call. */
-export type AggregateInput = Input & {
+export type AggregateInput = CallArguments & {
   readonly parameters: readonly Value[]
   readonly isDistinct: boolean
   /** Whether there may be no rows: without GROUP BY, or with a condition. */
@@ -247,10 +247,10 @@ function histogram(input: AggregateInput): Value {
   const bins = constantNumber(input.parameters[0])
   if (bins === undefined || bins < 1 || bins > 250 || !Number.isInteger(bins))
     throw input.wrongType('takes a number of buckets up to 250')
-  const values_ = sortedValues(input, double(input.arg(0)))
-  const [from, to] = [`list_extract(${values_}, 1)`, `list_extract(${values_}, -1)`]
+  const sorted = sortedValues(input, double(input.arg(0)))
+  const [from, to] = [`list_extract(${sorted}, 1)`, `list_extract(${sorted}, -1)`]
   const edge = (at: string): string => `(${from} + (${to} - ${from}) * ${at} / ${bins})`
-  const inside = `len(list_filter(${values_}, lambda v_: v_ >= ${edge('b_')} AND (v_ < ${edge('(b_ + 1)')} OR b_ = ${bins - 1})))`
+  const inside = `len(list_filter(${sorted}, lambda v_: v_ >= ${edge('b_')} AND (v_ < ${edge('(b_ + 1)')} OR b_ = ${bins - 1})))`
   const type = arrayOf({ kind: 'tuple', items: [FLOAT64, FLOAT64, FLOAT64] })
   return value(
     `coalesce(list_transform(range(0, ${bins}), lambda b_: struct_pack("1" := ${edge('b_')}, "2" := ${edge('(b_ + 1)')}, "3" := CAST(${inside} AS DOUBLE))), [])`,
@@ -292,10 +292,10 @@ export const AGGREGATES: readonly AggregateDefinition[] = [
     1,
     (input) => {
       const type = /^quantiles(?!tdigest)/i.test(input.name) ? FLOAT64 : FLOAT32
-      const list_ = levels(input)
-      if (list_.length === 0) throw input.fail('takes at least one level')
+      const quantiles = levels(input)
+      if (quantiles.length === 0) throw input.fail('takes at least one level')
       return value(
-        `CAST(coalesce(${input.engine('quantile_cont', `${double(input.arg(0))}, [${list_.join(', ')}]`)}, [${list_.map(() => "CAST('nan' AS DOUBLE)").join(', ')}]) AS ${duckType(type)}[])`,
+        `CAST(coalesce(${input.engine('quantile_cont', `${double(input.arg(0))}, [${quantiles.join(', ')}]`)}, [${quantiles.map(() => "CAST('nan' AS DOUBLE)").join(', ')}]) AS ${duckType(type)}[])`,
         arrayOf(type),
       )
     },

@@ -1,13 +1,13 @@
 import { arrayOf, asInt, defaultOf, duckType, FLOAT64, int, nullable, supertype, UINT32 } from '../types.ts'
-import { conditionSql, convert, numberSql, type Value, value } from '../value.ts'
+import { condition, conditionSql, convert, numberSql, type Value, value } from '../value.ts'
 import { elements, filtered, index, indexSql, items, mapped, sameSizes, sumType } from './arrays.ts'
-import { bound, define, defineAll, type FunctionDefinition, type Input, test } from './definition.ts'
+import { bound, type CallArguments, define, defineAll, type FunctionDefinition } from './definition.ts'
 import { ofShortList } from './list-length.ts'
 
 /** Functions of arrays that compare or move elements by their positions. */
 
 /** For each element whether the lambda holds, and the array itself. */
-function flagged(input: Input): { readonly flags: string; readonly list: Value } {
+function flagged(input: CallArguments): { readonly flags: string; readonly list: Value } {
   const found = mapped(input)
   if (found === undefined) throw input.wrongType('takes a lambda and an array')
   return {
@@ -17,7 +17,7 @@ function flagged(input: Input): { readonly flags: string; readonly list: Value }
 }
 
 /** The elements `count` places further on; `fill` stands where there is none. */
-function shifted(input: Input, sign: 1 | -1): Value {
+function shifted(input: CallArguments, sign: 1 | -1): Value {
   const of = items(input.arg(0), input)
   const fill = input.args.length > 2 ? convert(input.arg(2), of) : defaultOf(of)
   const step = `(${sign} * CAST(${numberSql(input.arg(1))} AS BIGINT))`
@@ -28,7 +28,7 @@ function shifted(input: Input, sign: 1 | -1): Value {
   return value(sql, arrayOf(of))
 }
 
-function rotated(input: Input, sign: 1 | -1): Value {
+function rotated(input: CallArguments, sign: 1 | -1): Value {
   const step = `(${sign} * CAST(${numberSql(input.arg(1))} AS BIGINT))`
   const sql = bound(
     input,
@@ -40,7 +40,7 @@ function rotated(input: Input, sign: 1 | -1): Value {
 }
 
 /** Elements for which the lambda does not hold are replaced by the nearest one before (or after) for which it does. */
-function filledArray(input: Input, isReverse: boolean): Value {
+function filledArray(input: CallArguments, isReverse: boolean): Value {
   const { flags, list } = flagged(input)
   const among = isReverse ? `range(i_, len(${list.sql}) + 1)` : 'range(1, i_ + 1)'
   const nearest = isReverse ? 'list_min' : 'list_max'
@@ -56,7 +56,7 @@ function filledArray(input: Input, isReverse: boolean): Value {
 }
 
 /** Parts of an array: a new one begins at (or after) each element for which the lambda holds. */
-function parts(input: Input, isReverse: boolean): Value {
+function parts(input: CallArguments, isReverse: boolean): Value {
   const { flags, list } = flagged(input)
   const shift = isReverse ? 1 : 0
   const sql = bound(input, flags, (known) =>
@@ -71,26 +71,26 @@ function parts(input: Input, isReverse: boolean): Value {
 }
 
 /** Lists of one element type. */
-function sameLists(input: Input): { readonly lists: readonly string[]; readonly of: ReturnType<typeof items> } {
+function sameLists(input: CallArguments): { readonly lists: readonly string[]; readonly of: ReturnType<typeof items> } {
   const of = supertype(input.args.map((each) => items(each, input)))
   if (of === undefined) throw input.wrongType('takes arrays of one type')
   return { lists: input.args.map((each) => `CAST(${each.sql} AS ${duckType(of)}[])`), of }
 }
 
 /** Every element once, in the order of the first ones. */
-function once(input: Input, sql: string): string {
+function once(input: CallArguments, sql: string): string {
   return bound(input, sql, (list) => `list_filter(${list}, lambda e_, i_: list_position(${list}, e_) = i_)`)
 }
 
-function hasSubstr(input: Input): Value {
+function hasSubstr(input: CallArguments): Value {
   const { lists } = sameLists(input)
   const [list = '', part = ''] = lists
-  return test(
+  return condition(
     `(len(list_filter(${ofShortList(input, list, `range(1, len(${list}) - len(${part}) + 2)`)}, lambda i_: list_slice(${list}, i_, i_ + len(${part}) - 1) = ${part})) > 0)`,
   )
 }
 
-function enumerated(input: Input, isDense: boolean): Value {
+function enumerated(input: CallArguments, isDense: boolean): Value {
   const first = input.arg(0)
   items(first, input)
   const sql = bound(input, first.sql, (list) =>

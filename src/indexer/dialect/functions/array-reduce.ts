@@ -1,7 +1,7 @@
 import { arrayOf, duckType, FLOAT64, plain, type Type } from '../types.ts'
 import { constantText, plainSql, type Value, value } from '../value.ts'
 import { items, orDefault, sameSizes, sumType } from './arrays.ts'
-import { define, type FunctionDefinition, type Input, u64 } from './definition.ts'
+import { type CallArguments, define, type FunctionDefinition, uint64Value } from './definition.ts'
 
 /** Aggregates of the elements of one array, with the list functions of the engine that compute them. */
 const REDUCERS: Readonly<Record<string, string>> = {
@@ -28,14 +28,14 @@ export function reduced(name: string, array: string, of: Type): Value | undefine
   const reducer = Object.hasOwn(REDUCERS, name) ? REDUCERS[name] : undefined
   if (reducer === undefined) return undefined
   if (name.startsWith('group')) return value(reducer === '' ? array : `${reducer}(${array})`, arrayOf(of))
-  if (name === 'count' || name.startsWith('uniq')) return u64(`coalesce(${reducer}(${array}), 0)`)
+  if (name === 'count' || name.startsWith('uniq')) return uint64Value(`coalesce(${reducer}(${array}), 0)`)
   if (name === 'avg' || name === 'median' || name.startsWith('stddev') || name.startsWith('var'))
     return value(`coalesce(CAST(${reducer}(${array}) AS DOUBLE), CAST('nan' AS DOUBLE))`, FLOAT64)
   const type = name === 'sum' ? sumType(of) : of
   return orDefault(`CAST(${reducer}(${array}) AS ${duckType(type)})`, type)
 }
 
-function reduce(input: Input): Value {
+function reduce(input: CallArguments): Value {
   const name = constantText(input.arg(0))
   const [array] = input.args.slice(1)
   const made = name === undefined || array === undefined ? undefined : reduced(name, array.sql, items(array, input))
@@ -44,7 +44,7 @@ function reduce(input: Input): Value {
 }
 
 /** One value of all elements. The list of the engine has the value with the elements, because both must be of one type. */
-function fold(input: Input): Value {
+function fold(input: CallArguments): Value {
   const [head, start] = [input.arg(0), input.arg(input.args.length - 1)]
   const arrays = input.args.slice(1, -1)
   if (head.lambda === undefined) throw input.fail('takes a lambda, arrays and a start value')

@@ -18,6 +18,7 @@ import {
   UNKNOWN,
 } from '../types.ts'
 import {
+  condition,
   conditionSql,
   constantNumber,
   convert,
@@ -28,7 +29,15 @@ import {
   type Value,
   value,
 } from '../value.ts'
-import { define, defineAll, type FunctionDefinition, type Input, test, text, u64, withNulls } from './definition.ts'
+import {
+  type CallArguments,
+  define,
+  defineAll,
+  type FunctionDefinition,
+  stringValue,
+  uint64Value,
+  withNulls,
+} from './definition.ts'
 import { LIST_LENGTH_MAX, ofShortList } from './list-length.ts'
 import { guarded } from './numbers.ts'
 
@@ -44,7 +53,7 @@ export const LAMBDA_FUNCTIONS: ReadonlySet<string> = new Set(
     .concat('mapfilter mapapply mapexists mapall mapsort mapreversesort'.split(' ')),
 )
 
-export function items(given: Value, input: Input): Type {
+export function items(given: Value, input: CallArguments): Type {
   if (given.type.kind === 'array') return plain(given.type.of)
   if (given.type.kind === 'unknown') return UNKNOWN
   throw input.wrongType('takes an array')
@@ -60,7 +69,7 @@ type Mapped = {
 }
 
 /** The body of the lambda for the elements of the arrays; several arrays are walked by their index. */
-export function mapped(input: Input, fromAt = 0): Mapped | undefined {
+export function mapped(input: CallArguments, fromAt = 0): Mapped | undefined {
   const head = input.arg(fromAt)
   if (head.lambda === undefined) return undefined
   const arrays = input.args.slice(fromAt + 1)
@@ -77,7 +86,7 @@ export function mapped(input: Input, fromAt = 0): Mapped | undefined {
 }
 
 /** Positions in arrays that must have one length. */
-export function sameSizes(input: Input, arrays: readonly Value[], sql: string): string {
+export function sameSizes(input: CallArguments, arrays: readonly Value[], sql: string): string {
   const [first, ...rest] = arrays
   if (rest.length === 0) return sql
   const isOther = rest.map((each) => `len(${each.sql}) <> len(${first?.sql})`).join(' OR ')
@@ -88,7 +97,7 @@ const transformed = ({ list, body, name }: Mapped): string =>
   `list_transform(${list}, lambda ${name}: ${plainSql(body)})`
 
 /** The elements for which the lambda holds. */
-export function filtered(input: Input): { readonly sql: string; readonly of: Type } {
+export function filtered(input: CallArguments): { readonly sql: string; readonly of: Type } {
   const found = mapped(input)
   if (found === undefined) throw input.wrongType('takes a lambda and an array')
   const { list, body, name, first, of } = found
@@ -100,7 +109,7 @@ export function filtered(input: Input): { readonly sql: string; readonly of: Typ
 }
 
 /** An array, after its lambda if the call has one. */
-export function elements(input: Input): { readonly sql: string; readonly of: Type } {
+export function elements(input: CallArguments): { readonly sql: string; readonly of: Type } {
   const found = mapped(input)
   if (found !== undefined) return { sql: transformed(found), of: plain(found.body.type) }
   return { sql: input.arg(0).sql, of: items(input.arg(0), input) }
@@ -115,7 +124,7 @@ export function sumType(of: Type): Type {
   return whole === undefined ? (of.kind === 'decimal' ? { ...of, precision: 38 } : FLOAT64) : int(64, whole.isSigned)
 }
 
-function arrayOfValues(input: Input): Value {
+function arrayOfValues(input: CallArguments): Value {
   const of =
     input.args.length === 0 ? ({ kind: 'nothing' } as Type) : supertype(input.args.map(({ type }) => plain(type)))
   if (of === undefined) throw input.noCommonType('takes elements of one type')
@@ -124,7 +133,7 @@ function arrayOfValues(input: Input): Value {
   return { ...value(of.kind === 'nothing' ? 'CAST([] AS INTEGER[])' : sql, arrayOf(of)), isConstant }
 }
 
-function arrayElement(input: Input): Value {
+function arrayElement(input: CallArguments): Value {
   const [of, at] = [input.arg(0), input.arg(1)]
   if (of.type.kind === 'map')
     return orDefault(`map_extract_value(${of.sql}, ${convert(at, of.type.key)})`, of.type.value)
@@ -141,7 +150,7 @@ export function indexSql(at: Value): string {
   return bits < 64 ? numberSql(at) : `TRY_CAST(${numberSql(at)} AS BIGINT)`
 }
 
-function slice(input: Input): Value {
+function slice(input: CallArguments): Value {
   const array = input.arg(0)
   const from = `CAST(${numberSql(input.arg(1))} AS BIGINT)`
   if (input.args.length === 2)
@@ -153,7 +162,7 @@ function slice(input: Input): Value {
 }
 
 /** Sorted by the value of the lambda; equal ones keep their order. */
-function sorted(input: Input, isReverse: boolean): Value {
+function sorted(input: CallArguments, isReverse: boolean): Value {
   const found = mapped(input)
   const direction = isReverse ? ", 'DESC'" : ", 'ASC'"
   if (found === undefined) {
@@ -167,7 +176,7 @@ function sorted(input: Input, isReverse: boolean): Value {
 }
 
 /** Lists of one element type, for functions that compare them. */
-function pair(input: Input): readonly [string, string, Type] {
+function pair(input: CallArguments): readonly [string, string, Type] {
   const [a, b] = [input.arg(0), input.arg(1)]
   const of = supertype([items(a, input), items(b, input)])
   if (of === undefined) throw input.wrongType('takes arrays of one type')
@@ -175,20 +184,20 @@ function pair(input: Input): readonly [string, string, Type] {
   return [cast(a), cast(b), of]
 }
 
-function twoLists(name: string, input: Input): string {
+function twoLists(name: string, input: CallArguments): string {
   const [a, b] = pair(input)
   return `${name}(${a}, ${b})`
 }
 
 /** A list and a value of its element type. */
-function listAndValue(input: Input): readonly [string, string] {
+function listAndValue(input: CallArguments): readonly [string, string] {
   const [list, x] = [input.arg(0), input.arg(1)]
   const of = supertype([items(list, input), plain(x.type)])
   if (of === undefined || !isNumber(of)) return [list.sql, plainSql(x)]
   return [`CAST(${list.sql} AS ${duckType(of)}[])`, `CAST(${numberSql(x)} AS ${duckType(of)})`]
 }
 
-function range(input: Input): Value {
+function range(input: CallArguments): Value {
   const isShort = input.args.length === 1
   const [from, to, step] = [
     isShort ? '0' : numberSql(input.arg(0)),
@@ -210,7 +219,7 @@ export function index(sql: string): Value {
 }
 
 const array = (sql: string, of: Type): Value => value(sql, arrayOf(of))
-const own = (input: Input): Type => items(input.arg(0), input)
+const own = (input: CallArguments): Type => items(input.arg(0), input)
 
 export const ARRAY_FUNCTIONS: readonly FunctionDefinition[] = [
   define('array', [0, 1000], arrayOfValues),
@@ -222,11 +231,11 @@ export const ARRAY_FUNCTIONS: readonly FunctionDefinition[] = [
   }),
   define('arrayFilter', [2, 10], (input) => array(filtered(input).sql, filtered(input).of)),
   define('arrayExists', [1, 10], (input) =>
-    test(
+    condition(
       `(len(${input.arg(0).lambda === undefined ? `list_filter(${input.arg(0).sql}, lambda e_: e_ <> 0)` : filtered(input).sql}) > 0)`,
     ),
   ),
-  define('arrayAll', [2, 10], (input) => test(`(len(${filtered(input).sql}) = len(${input.arg(1).sql}))`)),
+  define('arrayAll', [2, 10], (input) => condition(`(len(${filtered(input).sql}) = len(${input.arg(1).sql}))`)),
   define('arrayCount', [1, 10], (input) =>
     value(
       `CAST(len(${input.arg(0).lambda === undefined ? `list_filter(${input.arg(0).sql}, lambda e_: e_ <> 0)` : filtered(input).sql}) AS UINTEGER)`,
@@ -292,15 +301,15 @@ export const ARRAY_FUNCTIONS: readonly FunctionDefinition[] = [
       of.kind === 'string' || of.kind === 'unknown'
         ? list.sql
         : `list_transform(${list.sql}, lambda e_: ${toText(value('e_', of))})`
-    return text(`array_to_string(${texts}, ${input.args.length > 1 ? input.arg(1).sql : "''"})`)
+    return stringValue(`array_to_string(${texts}, ${input.args.length > 1 ? input.arg(1).sql : "''"})`)
   }),
   define('arrayEnumerate', 1, (input) =>
     array(`CAST(list_transform(${input.arg(0).sql}, lambda e_, i_: i_) AS UINTEGER[])`, UINT32),
   ),
   define('arrayZip', [2, 10], (input) => {
-    const names_ = input.args.map((each, at) => `"${at + 1}" := list_extract(${each.sql}, i_)`)
+    const fields = input.args.map((each, at) => `"${at + 1}" := list_extract(${each.sql}, i_)`)
     return array(
-      `list_transform(${sameSizes(input, input.args, `range(1, len(${input.arg(0).sql}) + 1)`)}, lambda i_: struct_pack(${names_.join(', ')}))`,
+      `list_transform(${sameSizes(input, input.args, `range(1, len(${input.arg(0).sql}) + 1)`)}, lambda i_: struct_pack(${fields.join(', ')}))`,
       tupleOf(input.args.map((each) => items(each, input))),
     )
   }),
@@ -341,16 +350,19 @@ export const ARRAY_FUNCTIONS: readonly FunctionDefinition[] = [
     2,
     (input) => {
       if (input.arg(0).type.kind === 'map')
-        return withNulls(test(`list_contains(map_keys(${input.arg(0).sql}), ${plainSql(input.arg(1))})`), input.args)
+        return withNulls(
+          condition(`list_contains(map_keys(${input.arg(0).sql}), ${plainSql(input.arg(1))})`),
+          input.args,
+        )
       // Only the position of NULL is found by the engine.
       return isAnyNullable([input.arg(1)])
-        ? test(`(list_position(${listAndValue(input).join(', ')}) IS NOT NULL)`)
-        : test(`list_contains(${listAndValue(input).join(', ')})`)
+        ? condition(`(list_position(${listAndValue(input).join(', ')}) IS NOT NULL)`)
+        : condition(`list_contains(${listAndValue(input).join(', ')})`)
     },
     { nulls: false },
   ),
-  define('hasAny', 2, (input) => test(twoLists('list_has_any', input))),
-  define('hasAll', 2, (input) => test(twoLists('list_has_all', input))),
+  define('hasAny', 2, (input) => condition(twoLists('list_has_any', input))),
+  define('hasAll', 2, (input) => condition(twoLists('list_has_all', input))),
   define('arrayIntersect', [1, 20], (input) => {
     const of = supertype(input.args.map((each) => items(each, input)))
     if (of === undefined) throw input.wrongType('takes arrays of one type')
@@ -358,12 +370,12 @@ export const ARRAY_FUNCTIONS: readonly FunctionDefinition[] = [
     const isIn = rest.map((each) => `list_contains(${each}, e_) AND `).join('')
     return array(`list_filter(${first}, lambda e_, i_: ${isIn}list_position(${first}, e_) = i_)`, of)
   }),
-  define('indexOf', 2, (input) => u64(`coalesce(list_position(${listAndValue(input).join(', ')}), 0)`), {
+  define('indexOf', 2, (input) => uint64Value(`coalesce(list_position(${listAndValue(input).join(', ')}), 0)`), {
     nulls: false,
   }),
   define('countEqual', 2, (input) => {
     const [list, x] = listAndValue(input)
-    return u64(`len(list_filter(${list}, lambda e_: e_ = ${x}))`)
+    return uint64Value(`len(list_filter(${list}, lambda e_: e_ = ${x}))`)
   }),
   define('arrayResize', [2, 3], (input) => {
     const count = constantNumber(input.arg(1))

@@ -1,23 +1,23 @@
 import { arrayOf, asInt, duckType, type IntType, type Type, UINT64 } from '../types.ts'
 import { numberSql, type Value, value } from '../value.ts'
-import { define, defineAll, type FunctionDefinition, type Input, u8 } from './definition.ts'
+import { type CallArguments, define, defineAll, type FunctionDefinition, uint8Value } from './definition.ts'
 
 /** Rotation, tests and positions of single bits. */
 
-function whole(input: Input, at: number): IntType {
+function whole(input: CallArguments, at: number): IntType {
   const type = asInt(input.arg(at).type)
   if (type === undefined) throw input.wrongType('takes whole numbers')
   return type
 }
 
 /** The bits of a number without its sign. */
-function unsigned(input: Input, at: number): string {
+function unsigned(input: CallArguments, at: number): string {
   const { bits } = whole(input, at)
   const mask = 2n ** BigInt(bits) - 1n
   return `CAST(CAST(${numberSql(input.arg(at))} AS HUGEINT) & CAST(${mask} AS HUGEINT) AS UHUGEINT)`
 }
 
-function rotate(input: Input, isLeft: boolean): Value {
+function rotate(input: CallArguments, isLeft: boolean): Value {
   const type = whole(input, 0)
   if (type.isSigned) throw input.wrongType('takes an unsigned number')
   const [x, count] = [unsigned(input, 0), `CAST(${numberSql(input.arg(1))} % ${type.bits} AS UHUGEINT)`]
@@ -35,11 +35,11 @@ const tested = (name: string, isAll: boolean): FunctionDefinition =>
       whole(input, at + 1)
       return `((${x} >> CAST(${numberSql(input.arg(at + 1))} AS UHUGEINT)) & CAST(1 AS UHUGEINT)) = 1`
     })
-    return u8(`(${bits.join(isAll ? ' AND ' : ' OR ')})`)
+    return uint8Value(`(${bits.join(isAll ? ' AND ' : ' OR ')})`)
   })
 
 /** The positions of the bits that are set, the lowest first. */
-function positions(input: Input, of: (position: string) => string, type: Type): Value {
+function positions(input: CallArguments, of: (position: string) => string, type: Type): Value {
   const { bits } = whole(input, 0)
   const x = unsigned(input, 0)
   return value(
@@ -54,7 +54,7 @@ export const BIT_FUNCTIONS: readonly FunctionDefinition[] = [
   tested('bitTestAll', true),
   tested('bitTestAny', false),
   define('bitHammingDistance', 2, (input) =>
-    u8(`bit_count(CAST(xor(${unsigned(input, 0)}, ${unsigned(input, 1)}) AS HUGEINT))`),
+    uint8Value(`bit_count(CAST(xor(${unsigned(input, 0)}, ${unsigned(input, 1)}) AS HUGEINT))`),
   ),
   ...defineAll('bitPositionsToArray', 1, (input) => positions(input, (at) => `CAST(${at} AS UBIGINT)`, UINT64)),
   define('bitmaskToArray', 1, (input) => {

@@ -15,12 +15,12 @@ import {
 } from '../types.ts'
 import { constantNumber, constantText, numberSql, plainSql, quoteText, toText, type Value, value } from '../value.ts'
 import { decimalSql } from './decimals.ts'
-import { define, defineAll, type FunctionDefinition, type Input, text } from './definition.ts'
+import { type CallArguments, define, defineAll, type FunctionDefinition, stringValue } from './definition.ts'
 
 /** Conversions that check the value, and values that are made at random. */
 
 /** The value in the type whose name is the second argument; NULL where it does not fit exactly. */
-function accurate(input: Input): { readonly sql: string; readonly type: Type } {
+function accurate(input: CallArguments): { readonly sql: string; readonly type: Type } {
   const name = constantText(input.arg(1))
   if (name === undefined) throw input.fail('takes the name of a type as its second argument')
   const type = parseType(name)
@@ -47,7 +47,7 @@ const SIZES: readonly (readonly [string, number])[] = [
 
 /** A text as a decimal; another text is NULL, zero or the default. */
 const decimals = SIZES.flatMap(([name, precision]) => {
-  const read = (input: Input): { readonly sql: string; readonly type: Type } => {
+  const read = (input: CallArguments): { readonly sql: string; readonly type: Type } => {
     const scale = constantNumber(input.arg(1))
     if (scale === undefined || scale < 0 || scale > precision)
       throw input.fail(`takes a constant scale up to ${precision}`)
@@ -64,9 +64,9 @@ const decimals = SIZES.flatMap(([name, precision]) => {
 
 const UUID: Type = { kind: 'uuid' }
 const ZERO_UUID = "CAST('00000000-0000-0000-0000-000000000000' AS UUID)"
-const tryTime = (input: Input): string => `TRY_CAST(${plainSql(input.arg(0))} AS TIMESTAMP)`
+const tryTime = (input: CallArguments): string => `TRY_CAST(${plainSql(input.arg(0))} AS TIMESTAMP)`
 
-function timeScale(input: Input): Type {
+function timeScale(input: CallArguments): Type {
   const scale = input.args.length > 1 ? constantNumber(input.arg(1)) : 3
   if (scale === undefined || scale < 0 || scale > 9) throw input.fail('takes the number of digits of a second, 0 to 9')
   return { kind: 'datetime64', scale }
@@ -75,11 +75,11 @@ function timeScale(input: Input): Type {
 /** Characters that randomString makes. */
 const RANDOM_LENGTH_MAX = 1000
 
-function randomString(input: Input): Value {
+function randomString(input: CallArguments): Value {
   const count = constantNumber(input.arg(0))
   if (count === undefined || count < 0 || count > RANDOM_LENGTH_MAX || !Number.isInteger(count))
     throw input.fail(`takes a constant length up to ${RANDOM_LENGTH_MAX} (random_length)`)
-  return text(
+  return stringValue(
     `array_to_string(list_transform(range(0, ${count}), lambda i_: chr(CAST(32 + floor(random() * 95) AS INTEGER))), '')`,
   )
 }

@@ -1,9 +1,9 @@
 import type { QueryError } from '../../query/error.ts'
 import { STRING, type Type, UINT8, UINT64 } from '../types.ts'
-import { condition, isAnyNullable, type Value, value } from '../value.ts'
+import { isAnyNullable, type Value, value } from '../value.ts'
 
 /** What a function gets for one call. */
-export type Input = {
+export type CallArguments = {
   /** As the customer wrote it. */
   readonly name: string
   readonly args: readonly Value[]
@@ -30,7 +30,7 @@ export type FunctionDefinition = {
   readonly keepsLowCardinality: boolean
   /** Whether NULL in an argument makes the result NULL, as in most functions. */
   readonly passesNull: boolean
-  compile(input: Input): Value
+  compile(input: CallArguments): Value
 }
 
 type Options = { readonly lowCardinality?: boolean; readonly nulls?: boolean }
@@ -38,7 +38,7 @@ type Options = { readonly lowCardinality?: boolean; readonly nulls?: boolean }
 export function define(
   name: string,
   args: number | readonly [min: number, max: number],
-  compile: (input: Input) => Value,
+  compile: (input: CallArguments) => Value,
   options: Options = {},
 ): FunctionDefinition {
   const [argsMin, argsMax] = typeof args === 'number' ? [args, args] : args
@@ -56,16 +56,15 @@ export function define(
 export function defineAll(
   names: string,
   args: number | readonly [min: number, max: number],
-  compile: (input: Input) => Value,
+  compile: (input: CallArguments) => Value,
   options?: Options,
 ): FunctionDefinition[] {
   return names.split(' ').map((name) => define(name, args, compile, options))
 }
 
-export const text = (sql: string): Value => value(sql, STRING)
-export const u8 = (sql: string): Value => value(`CAST(${sql} AS UTINYINT)`, UINT8)
-export const u64 = (sql: string): Value => value(`CAST(${sql} AS UBIGINT)`, UINT64)
-export const test = (sql: string): Value => condition(sql)
+export const stringValue = (sql: string): Value => value(sql, STRING)
+export const uint8Value = (sql: string): Value => value(`CAST(${sql} AS UTINYINT)`, UINT8)
+export const uint64Value = (sql: string): Value => value(`CAST(${sql} AS UBIGINT)`, UINT64)
 
 /** The type with NULL, if an argument can be NULL. */
 export function withNulls(result: Value, args: readonly Value[]): Value {
@@ -82,7 +81,7 @@ export function withNulls(result: Value, args: readonly Value[]): Value {
 }
 
 /** `body` for the value of an expression that is computed once, where it would stand several times or inside of a lambda. */
-export function bound(input: Pick<Input, 'freshName'>, sql: string, body: (name: string) => string): string {
+export function bound(input: Pick<CallArguments, 'freshName'>, sql: string, body: (name: string) => string): string {
   const name = input.freshName()
   return `list_extract(list_transform([${sql}], lambda ${name}: ${body(name)}), 1)`
 }

@@ -13,11 +13,18 @@ import {
   type Type,
   UINT64,
 } from '../types.ts'
-import { constantNumber, constantText, plainSql, quoteText, toText, type Value, value } from '../value.ts'
-import { define, defineAll, type FunctionDefinition, type Input, test, text, u64 } from './definition.ts'
+import { condition, constantNumber, constantText, plainSql, quoteText, toText, type Value, value } from '../value.ts'
+import {
+  type CallArguments,
+  define,
+  defineAll,
+  type FunctionDefinition,
+  stringValue,
+  uint64Value,
+} from './definition.ts'
 
 /** The keys and indexes after the text, as a path of the engine. */
-function pathOf(input: Input, from: number, to = input.args.length): string {
+function pathOf(input: CallArguments, from: number, to = input.args.length): string {
   let path = '$'
   for (let at = from; at < to; at++) {
     const [name, index] = [constantText(input.arg(at)), constantNumber(input.arg(at))]
@@ -29,7 +36,7 @@ function pathOf(input: Input, from: number, to = input.args.length): string {
 }
 
 /** The text, or an empty one where it is not JSON: the engine would report an error. */
-function document(input: Input): string {
+function document(input: CallArguments): string {
   const given = input.arg(0)
   if (given.type.kind !== 'string' && given.type.kind !== 'unknown') throw input.wrongType('takes a text')
   return `(CASE WHEN json_valid(${given.sql}) THEN ${given.sql} END)`
@@ -74,14 +81,14 @@ const pairs = (entries: string): string =>
   `list_transform(${entries}, lambda e_: struct_pack("1" := struct_extract(e_, 'key'), "2" := struct_extract(e_, 'value')))`
 
 /** The path of JSON_QUERY and JSON_EXISTS. */
-function constantPath(input: Input): string {
+function constantPath(input: CallArguments): string {
   const path = constantText(input.arg(1))
   if (path === undefined || !path.startsWith('$')) throw input.fail('takes a constant path that begins with $')
   return quoteText(path)
 }
 
 /** The last argument names the type of the result. */
-function extractTyped(input: Input): Value {
+function extractTyped(input: CallArguments): Value {
   const name = constantText(input.args.at(-1))
   if (name === undefined) throw input.fail('takes the name of a type as its last argument')
   const type = parseType(name)
@@ -100,7 +107,7 @@ function extractTyped(input: Input): Value {
 }
 
 /** A tuple: its fields by name out of an object, by place out of an array. */
-function extractTuple(type: Extract<Type, { kind: 'tuple' }>, input: Input, json: string, path: string): Value {
+function extractTuple(type: Extract<Type, { kind: 'tuple' }>, input: CallArguments, json: string, path: string): Value {
   const fields = type.items.map((item, at) => {
     if (item.kind !== 'string' && !isNumber(item)) throw input.wrongType('takes tuples of String, Bool and numbers')
     const field = type.names === undefined ? `[${at}]` : `."${(type.names[at] ?? '').replaceAll('"', '\\"')}"`
@@ -110,12 +117,12 @@ function extractTuple(type: Extract<Type, { kind: 'tuple' }>, input: Input, json
   return value(`struct_pack(${fields.join(', ')})`, type)
 }
 
-const raw = (input: Input): Value =>
-  text(`coalesce(CAST(json_extract(${document(input)}, ${pathOf(input, 1)}) AS VARCHAR), '')`)
+const raw = (input: CallArguments): Value =>
+  stringValue(`coalesce(CAST(json_extract(${document(input)}, ${pathOf(input, 1)}) AS VARCHAR), '')`)
 
-function length(input: Input): Value {
+function length(input: CallArguments): Value {
   const [json, path] = [document(input), pathOf(input, 1)]
-  return u64(
+  return uint64Value(
     `coalesce(CASE ${typeAt(json, path)} WHEN 'ARRAY' THEN json_array_length(${json}, ${path}) WHEN 'OBJECT' THEN len(json_keys(${json}, ${path})) END, 0)`,
   )
 }
@@ -155,7 +162,7 @@ export const JSON_FUNCTIONS: readonly FunctionDefinition[] = [
   ...defineAll(
     'JSONExtractBool simpleJSONExtractBool visitParamExtractBool',
     [1, 20],
-    (input) => test(`coalesce(${readAs(BOOL, document(input), pathOf(input, 1))}, false)`),
+    (input) => condition(`coalesce(${readAs(BOOL, document(input), pathOf(input, 1))}, false)`),
     { lowCardinality: false },
   ),
   ...defineAll('JSONExtractRaw simpleJSONExtractRaw visitParamExtractRaw', [1, 20], raw),
@@ -186,9 +193,13 @@ export const JSON_FUNCTIONS: readonly FunctionDefinition[] = [
     )
   }),
   define('JSON_QUERY', 2, (input) =>
-    text(`coalesce('[' || CAST(json_extract(${document(input)}, ${constantPath(input)}) AS VARCHAR) || ']', '')`),
+    stringValue(
+      `coalesce('[' || CAST(json_extract(${document(input)}, ${constantPath(input)}) AS VARCHAR) || ']', '')`,
+    ),
   ),
-  define('JSON_EXISTS', 2, (input) => test(`(json_extract(${document(input)}, ${constantPath(input)}) IS NOT NULL)`)),
+  define('JSON_EXISTS', 2, (input) =>
+    condition(`(json_extract(${document(input)}, ${constantPath(input)}) IS NOT NULL)`),
+  ),
   define('JSONArrayLength', 1, (input) =>
     value(
       `(CASE WHEN ${typeAt(document(input), "'$'")} = 'ARRAY' THEN CAST(json_array_length(${document(input)}, '$') AS UBIGINT) END)`,
@@ -196,23 +207,23 @@ export const JSON_FUNCTIONS: readonly FunctionDefinition[] = [
     ),
   ),
   ...defineAll('JSONHas simpleJSONHas visitParamHas', [1, 20], (input) =>
-    test(`(json_extract(${document(input)}, ${pathOf(input, 1)}) IS NOT NULL)`),
+    condition(`(json_extract(${document(input)}, ${pathOf(input, 1)}) IS NOT NULL)`),
   ),
   define('JSONLength', [1, 20], length),
   define('JSONType', [1, 20], (input) => {
     const cases = Object.entries(TYPE_NAMES).map(([from, to]) => `WHEN '${from}' THEN '${to}'`)
-    return text(`(CASE ${typeAt(document(input), pathOf(input, 1))} ${cases.join(' ')} ELSE 'Null' END)`)
+    return stringValue(`(CASE ${typeAt(document(input), pathOf(input, 1))} ${cases.join(' ')} ELSE 'Null' END)`)
   }),
-  define('isValidJSON', 1, (input) => test(`json_valid(${input.arg(0).sql})`)),
+  define('isValidJSON', 1, (input) => condition(`json_valid(${input.arg(0).sql})`)),
   define('JSON_VALUE', 2, (input) => {
     const path = constantText(input.arg(1))
     if (path === undefined || !path.startsWith('$')) throw input.fail('takes a constant path that begins with $')
     const [json, at] = [document(input), quoteText(path)]
-    return text(
+    return stringValue(
       `coalesce(CASE WHEN ${typeAt(json, at)} IN ('OBJECT', 'ARRAY') THEN '' ELSE ${asText(json, at)} END, '')`,
     )
   }),
   define('toJSONString', 1, (input) => {
-    return text(jsonOf(input.arg(0)))
+    return stringValue(jsonOf(input.arg(0)))
   }),
 ]

@@ -1,4 +1,4 @@
-import type { Input } from './definition.ts'
+import type { CallArguments } from './definition.ts'
 import { guarded } from './numbers.ts'
 
 /** Longest list that a function makes out of a number, or reads element by element. */
@@ -7,6 +7,11 @@ export const LIST_LENGTH_MAX = 100_000
 const SQUARE_LENGTH_MAX = 4000
 
 /** `sql`, unless it would take a part of a list for each element of a list that is too long for that. */
-export function ofShortList(input: Pick<Input, 'name'>, list: string, sql: string, max = SQUARE_LENGTH_MAX): string {
+export function ofShortList(
+  input: Pick<CallArguments, 'name'>,
+  list: string,
+  sql: string,
+  max = SQUARE_LENGTH_MAX,
+): string {
   return guarded(sql, `len(${list}) > ${max}`, `${input.name} takes at most ${max} elements (list_length)`)
 }

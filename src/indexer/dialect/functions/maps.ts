@@ -1,17 +1,17 @@
 import { arrayOf, asInt, duckType, int, isNumber, plain, supertype, type Type } from '../types.ts'
-import { conditionSql, convert, plainSql, type Value, value } from '../value.ts'
-import { bound, define, defineAll, type FunctionDefinition, type Input, test } from './definition.ts'
+import { condition, conditionSql, convert, plainSql, type Value, value } from '../value.ts'
+import { bound, type CallArguments, define, defineAll, type FunctionDefinition } from './definition.ts'
 
 type MapType = Extract<Type, { kind: 'map' }>
 
 const array = (sql: string, of: Type): Value => value(sql, arrayOf(of))
 
-function elementType(given: Value, input: Input): Type {
+function elementType(given: Value, input: CallArguments): Type {
   if (given.type.kind !== 'array') throw input.wrongType('takes two arrays')
   return plain(given.type.of)
 }
 
-function mapOf(input: Input, at = 0): MapType {
+function mapOf(input: CallArguments, at = 0): MapType {
   const { type } = input.arg(at)
   if (type.kind !== 'map') throw input.wrongType('takes a map')
   return type
@@ -26,7 +26,7 @@ type Entries = {
 }
 
 /** The body of a lambda over the keys and values of a map, which is the last argument. */
-function overEntries(input: Input): Entries {
+function overEntries(input: CallArguments): Entries {
   const { lambda } = input.arg(0)
   if (lambda === undefined) throw input.fail('takes a lambda of a key and a value, and a map')
   const type = mapOf(input, 1)
@@ -42,12 +42,12 @@ function overEntries(input: Input): Entries {
   }
 }
 
-const matching = (input: Input): string => {
+const matching = (input: CallArguments): string => {
   const { body, entries, name } = overEntries(input)
   return `list_filter(${entries}, lambda ${name}: ${conditionSql(body)})`
 }
 
-function apply(input: Input): Value {
+function apply(input: CallArguments): Value {
   const { body, entries, name } = overEntries(input)
   if (body.type.kind !== 'tuple' || body.type.items.length !== 2)
     throw input.fail('takes a lambda that returns a tuple of a key and a value')
@@ -60,35 +60,35 @@ function apply(input: Input): Value {
 }
 
 /** Sorted by its keys, or by what a lambda makes of each entry. */
-function sorted(input: Input, isReverse: boolean): Value {
+function sorted(input: CallArguments, isReverse: boolean): Value {
   const { body, entries, name, type } = input.arg(0).lambda === undefined ? ownEntries(input) : overEntries(input)
   const keyed = `list_transform(${entries}, lambda ${name}: struct_pack(o := ${plainSql(body)}, e := ${name}))`
   const order = `list_sort(${keyed}, '${isReverse ? 'DESC' : 'ASC'}')`
   return value(`map_from_entries(list_transform(${order}, lambda s_: struct_extract(s_, 'e')))`, type)
 }
 
-function ownEntries(input: Input): Entries {
+function ownEntries(input: CallArguments): Entries {
   const [type, name] = [mapOf(input), input.freshName()]
   const body = value(`struct_extract(${name}, 'key')`, type.key)
   return { body, entries: `map_entries(${input.arg(0).sql})`, name, type }
 }
 
 /** The entries of both maps; of a key that both have, the second value. */
-function merged(input: Input): Value {
+function merged(input: CallArguments): Value {
   const [a, b] = [mapOf(input), mapOf(input, 1)]
   const type = commonMap(a, b, input)
   const [x, y] = [0, 1].map((at) => `CAST(${input.arg(at).sql} AS ${duckType(type)})`)
   return value(`map_concat(${x}, ${y})`, type)
 }
 
-function commonMap(a: MapType, b: MapType, input: Input): MapType {
+function commonMap(a: MapType, b: MapType, input: CallArguments): MapType {
   const [key, of] = [supertype([a.key, b.key]), supertype([a.value, b.value])]
   if (key === undefined || of === undefined) throw input.wrongType('takes maps of one type')
   return { kind: 'map', key, value: of }
 }
 
 /** Sums and differences of the values of each key, in the order of the keys. */
-function added(input: Input, sign: '+' | '-'): Value {
+function added(input: CallArguments, sign: '+' | '-'): Value {
   const common = commonMap(mapOf(input), mapOf(input, 1), input)
   if (!isNumber(common.value)) throw input.wrongType('takes maps of numbers')
   const whole = asInt(common.value)
@@ -138,15 +138,15 @@ export const MAP_FUNCTIONS: readonly FunctionDefinition[] = [
   define('mapKeys', 1, (input) => array(`map_keys(${input.arg(0).sql})`, mapOf(input).key)),
   define('mapValues', 1, (input) => array(`map_values(${input.arg(0).sql})`, mapOf(input).value)),
   ...defineAll('mapContains mapContainsKey', 2, (input) =>
-    test(`list_contains(map_keys(${input.arg(0).sql}), ${convert(input.arg(1), mapOf(input).key)})`),
+    condition(`list_contains(map_keys(${input.arg(0).sql}), ${convert(input.arg(1), mapOf(input).key)})`),
   ),
   define('mapContainsValue', 2, (input) =>
-    test(`list_contains(map_values(${input.arg(0).sql}), ${convert(input.arg(1), mapOf(input).value)})`),
+    condition(`list_contains(map_values(${input.arg(0).sql}), ${convert(input.arg(1), mapOf(input).value)})`),
   ),
   define('mapFilter', 2, (input) => value(`map_from_entries(${matching(input)})`, mapOf(input, 1))),
   define('mapApply', 2, apply),
-  define('mapExists', 2, (input) => test(`(len(${matching(input)}) > 0)`)),
-  define('mapAll', 2, (input) => test(`(len(${matching(input)}) = cardinality(${input.arg(1).sql}))`)),
+  define('mapExists', 2, (input) => condition(`(len(${matching(input)}) > 0)`)),
+  define('mapAll', 2, (input) => condition(`(len(${matching(input)}) = cardinality(${input.arg(1).sql}))`)),
   define('mapSort', [1, 2], (input) => sorted(input, false)),
   define('mapReverseSort', [1, 2], (input) => sorted(input, true)),
   define('mapUpdate', 2, merged),

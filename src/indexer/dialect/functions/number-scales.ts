@@ -1,10 +1,10 @@
 import { asInt, duckType, FLOAT64, int, isNumber, supertype, UINT8, UINT16 } from '../types.ts'
 import { numberSql, type Value, value } from '../value.ts'
-import { define, type FunctionDefinition, type Input } from './definition.ts'
+import { type CallArguments, define, type FunctionDefinition } from './definition.ts'
 
 /** Functions of one number: steps, gamma and other functions of analysis. */
 
-const double = (input: Input, at = 0): string => `CAST(${numberSql(input.arg(at))} AS DOUBLE)`
+const double = (input: CallArguments, at = 0): string => `CAST(${numberSql(input.arg(at))} AS DOUBLE)`
 const float = (name: string, sql: (x: string) => string): FunctionDefinition =>
   define(name, 1, (input) => value(sql(double(input)), FLOAT64))
 
@@ -16,7 +16,7 @@ function stepDown(x: string, steps: readonly number[], first: number): string {
 
 const DURATIONS = [1, 10, 30, 60, 120, 180, 240, 300, 600, 1200, 1800, 3600, 7200, 18_000, 36_000]
 
-function roundDown(input: Input): Value {
+function roundDown(input: CallArguments): Value {
   const [x, steps] = [input.arg(0), input.arg(1)]
   if (steps.type.kind !== 'array' || !isNumber(steps.type.of) || !isNumber(x.type))
     throw input.wrongType('takes a number and an array of numbers')

@@ -21,11 +21,18 @@ import {
 } from '../types.ts'
 import { condition, conditionSql, constantNumber, convert, numberSql, plainSql, type Value, value } from '../value.ts'
 import { divideDecimals } from './decimals.ts'
-import { define, defineAll, type FunctionDefinition, type Input, u8, u64 } from './definition.ts'
+import {
+  type CallArguments,
+  define,
+  defineAll,
+  type FunctionDefinition,
+  uint8Value,
+  uint64Value,
+} from './definition.ts'
 import { addInterval, timeDifference } from './time-arithmetic.ts'
 
 /** Types of the arithmetic operators: the next larger size, signed if one side is or for a difference. */
-function arithmeticType(a: Type, b: Type, isMinus: boolean, input: Input): Type {
+function arithmeticType(a: Type, b: Type, isMinus: boolean, input: CallArguments): Type {
   if (a.kind === 'unknown' || b.kind === 'unknown') return UNKNOWN
   if (a.kind === 'nothing' || b.kind === 'nothing') return NOTHING
   if (!isNumber(a) || !isNumber(b)) throw input.wrongType('takes numbers')
@@ -41,7 +48,7 @@ function arithmeticType(a: Type, b: Type, isMinus: boolean, input: Input): Type 
 }
 
 /** Computed with 128 bits and reduced to the size of the result, because ClickHouse does not report an overflow. */
-function arithmetic(operator: '+' | '-' | '*', input: Input): Value {
+function arithmetic(operator: '+' | '-' | '*', input: CallArguments): Value {
   const [a, b] = [input.arg(0), input.arg(1)]
   const type = arithmeticType(a.type, b.type, operator === '-', input)
   const [x, y] = [numberSql(a), numberSql(b)]
@@ -74,7 +81,7 @@ function decimalArithmetic(
   return value(`CAST((${part(a, p.scale)} ${operator} ${part(b, q.scale)}) AS ${duckType(result)})`, result)
 }
 
-function plus(input: Input): Value {
+function plus(input: CallArguments): Value {
   const [a, b] = [input.arg(0), input.arg(1)]
   if (isTime(a.type) || a.type.kind === 'interval')
     return isTime(a.type) ? addInterval(a, b, 1, input) : addInterval(b, a, 1, input)
@@ -82,13 +89,13 @@ function plus(input: Input): Value {
   return arithmetic('+', input)
 }
 
-function minus(input: Input): Value {
+function minus(input: CallArguments): Value {
   const [a, b] = [input.arg(0), input.arg(1)]
   if (isTime(a.type)) return isTime(b.type) ? timeDifference(a, b) : addInterval(a, b, -1, input)
   return arithmetic('-', input)
 }
 
-function divide(input: Input): Value {
+function divide(input: CallArguments): Value {
   const [a, b] = [input.arg(0), input.arg(1)]
   const isExact = ({ type }: Value): boolean =>
     type.kind === 'decimal' || type.kind === 'nothing' || asInt(type) !== undefined
@@ -102,7 +109,7 @@ function divide(input: Input): Value {
   return value(`(CAST(${numberSql(a)} AS DOUBLE) / CAST(${numberSql(b)} AS DOUBLE))`, FLOAT64)
 }
 
-function intDiv(input: Input, isZeroSafe = false): Value {
+function intDiv(input: CallArguments, isZeroSafe = false): Value {
   const [a, b] = [input.arg(0), input.arg(1)]
   const [x, y] = [asInt(a.type), asInt(b.type)]
   if (x === undefined || y === undefined) {
@@ -128,7 +135,7 @@ export function guarded(sql: string, isWrong: string, message: string): string {
   return `(CASE WHEN ${isWrong} THEN error('sluice: ${message}') ELSE ${sql} END)`
 }
 
-function modulo(input: Input, isZeroSafe = false): Value {
+function modulo(input: CallArguments, isZeroSafe = false): Value {
   const [a, b] = [input.arg(0), input.arg(1)]
   const [x, y] = [asInt(a.type), asInt(b.type)]
   if (x === undefined || y === undefined) {
@@ -141,7 +148,7 @@ function modulo(input: Input, isZeroSafe = false): Value {
   return value(isZeroSafe ? rest : divided(rest, b), type)
 }
 
-function negate(input: Input): Value {
+function negate(input: CallArguments): Value {
   const a = input.arg(0)
   const x = asInt(a.type)
   if (x === undefined) return value(`(-${plainSql(a)})`, plain(a.type))
@@ -149,7 +156,7 @@ function negate(input: Input): Value {
   return value(`CAST(-CAST(${numberSql(a)} AS HUGEINT) AS ${duckType(type)})`, type)
 }
 
-function abs(input: Input): Value {
+function abs(input: CallArguments): Value {
   const a = input.arg(0)
   const x = asInt(a.type)
   const type = x === undefined ? plain(a.type) : int(x.bits, false)
@@ -158,7 +165,7 @@ function abs(input: Input): Value {
 }
 
 /** A number as the engine has it. */
-function numberArgument(input: Input, at: number): string {
+function numberArgument(input: CallArguments, at: number): string {
   const given = input.arg(at)
   if (!isNumber(given.type) && given.type.kind !== 'unknown' && given.type.kind !== 'nothing')
     throw input.wrongType(`takes a number as argument ${at + 1}, not ${typeName(given.type)}`)
@@ -168,7 +175,7 @@ function numberArgument(input: Input, at: number): string {
 type Rounding = 'round' | 'bankers' | 'floor' | 'ceil' | 'trunc'
 
 /** Functions that round keep the type of a number; the second argument is the number of digits. */
-function rounding(mode: Rounding, input: Input): Value {
+function rounding(mode: Rounding, input: CallArguments): Value {
   const a = input.arg(0)
   const digits = input.args.length > 1 ? constantNumber(input.arg(1)) : 0
   if (digits === undefined || !Number.isInteger(digits)) throw input.fail('takes a constant number of digits')
@@ -217,24 +224,24 @@ function roundedWhole(mode: Rounding, sql: string, digits: number, type: IntType
 
 const float =
   (name: string) =>
-  (input: Input): Value =>
+  (input: CallArguments): Value =>
     value(`${name}(CAST(${numberArgument(input, 0)} AS DOUBLE))`, FLOAT64)
 /** ClickHouse has not a number where the engine has an error. */
 const floatWithin =
   (name: string, isOutside: (x: string) => string) =>
-  (input: Input): Value => {
+  (input: CallArguments): Value => {
     const x = `CAST(${numberArgument(input, 0)} AS DOUBLE)`
     return value(`(CASE WHEN ${isOutside(x)} THEN CAST('nan' AS DOUBLE) ELSE ${name}(${x}) END)`, FLOAT64)
   }
 const float2 =
   (name: string) =>
-  (input: Input): Value =>
+  (input: CallArguments): Value =>
     value(`${name}(CAST(${numberArgument(input, 0)} AS DOUBLE), CAST(${numberArgument(input, 1)} AS DOUBLE))`, FLOAT64)
 
 /** Of numbers that are not positive -inf or not a number. */
 const logarithm =
   (name: string) =>
-  (input: Input): Value => {
+  (input: CallArguments): Value => {
     const x = `CAST(${numberArgument(input, 0)} AS DOUBLE)`
     return value(
       `(CASE WHEN ${x} > 0 THEN ${name}(${x}) WHEN ${x} = 0 THEN CAST('-inf' AS DOUBLE) WHEN ${x} < 0 THEN CAST('nan' AS DOUBLE) END)`,
@@ -242,7 +249,7 @@ const logarithm =
     )
   }
 
-function bitwise(operator: '&' | '|' | 'xor', input: Input): Value {
+function bitwise(operator: '&' | '|' | 'xor', input: CallArguments): Value {
   const [x, y] = [asInt(input.arg(0).type), asInt(input.arg(1).type)]
   if (x === undefined || y === undefined) throw input.wrongType('takes whole numbers')
   const type = int(Math.max(x.bits, y.bits), x.isSigned || y.isSigned)
@@ -250,7 +257,7 @@ function bitwise(operator: '&' | '|' | 'xor', input: Input): Value {
   return value(operator === 'xor' ? `xor(${a}, ${b})` : `(${a} ${operator} ${b})`, type)
 }
 
-function shift(operator: '<<' | '>>', input: Input): Value {
+function shift(operator: '<<' | '>>', input: CallArguments): Value {
   const type = asInt(input.arg(0).type)
   if (type === undefined) throw input.wrongType('takes whole numbers')
   const wide = `(CAST(${numberSql(input.arg(0))} AS UHUGEINT) ${operator} CAST(${numberSql(input.arg(1))} AS UHUGEINT))`
@@ -259,7 +266,7 @@ function shift(operator: '<<' | '>>', input: Input): Value {
 }
 
 /** greatest and least: of one type, the common one. */
-function extreme(name: 'greatest' | 'least', input: Input): Value {
+function extreme(name: 'greatest' | 'least', input: CallArguments): Value {
   const type = supertype(input.args.map((each) => plain(each.type)))
   if (type === undefined) throw input.fail('takes arguments of one type')
   const parts = input.args.map((each) =>
@@ -350,11 +357,11 @@ export const NUMBER_FUNCTIONS: readonly FunctionDefinition[] = [
   define('bitShiftLeft', 2, (input) => shift('<<', input)),
   define('bitShiftRight', 2, (input) => shift('>>', input)),
   define('bitTest', 2, (input) =>
-    u8(
+    uint8Value(
       `(CAST(${numberSql(input.arg(0))} AS UHUGEINT) >> CAST(${numberSql(input.arg(1))} AS UHUGEINT)) & CAST(1 AS UHUGEINT)`,
     ),
   ),
-  define('bitCount', 1, (input) => u8(`bit_count(${numberSql(input.arg(0))})`)),
+  define('bitCount', 1, (input) => uint8Value(`bit_count(${numberSql(input.arg(0))})`)),
   ...defineAll('width_bucket widthBucket', 4, (input) => {
     const [x, low, high, count] = [0, 1, 2, 3].map((at) => `CAST(${numberSql(input.arg(at))} AS DOUBLE)`)
     return value(
@@ -384,5 +391,5 @@ export const NUMBER_FUNCTIONS: readonly FunctionDefinition[] = [
       { lowCardinality: false, nulls: false },
     ),
   ),
-  define('factorial', 1, (input) => u64(`factorial(CAST(${numberSql(input.arg(0))} AS INTEGER))`)),
+  define('factorial', 1, (input) => uint64Value(`factorial(CAST(${numberSql(input.arg(0))} AS INTEGER))`)),
 ]

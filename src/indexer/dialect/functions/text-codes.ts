@@ -1,20 +1,20 @@
 import { asInt, isNumber, type Type } from '../types.ts'
 import { bytesSql, constantText, numberSql, toText, type Value } from '../value.ts'
-import { bound, define, defineAll, type FunctionDefinition, type Input, text } from './definition.ts'
-import { bytes, t } from './texts.ts'
+import { bound, type CallArguments, define, defineAll, type FunctionDefinition, stringValue } from './definition.ts'
+import { bytes, textArg } from './text-arguments.ts'
 
 /** Texts in other writings: binary digits, base64 of URLs, escapes of URLs and XML, printf. */
 
 /** Binary digits of a number or of the bytes of a text, in whole bytes. */
-function bin(input: Input): Value {
+function bin(input: CallArguments): Value {
   const given = input.arg(0)
   const digits =
     asInt(given.type) === undefined
-      ? `hex(${given.isBytes === true ? given.sql : t(input, 0)})`
+      ? `hex(${given.isBytes === true ? given.sql : textArg(input, 0)})`
       : `to_hex(${numberSql(given)})`
   const even = `lpad(${digits}, CAST((length(${digits}) + 1) // 2 * 2 AS INTEGER), '0')`
   const nibbles = Array.from({ length: 16 }, (_, at) => `'${at.toString(2).padStart(4, '0')}'`)
-  return text(
+  return stringValue(
     `array_to_string(list_transform(string_split(${even}, ''), lambda d_: list_extract([${nibbles.join(', ')}], strpos('0123456789ABCDEF', d_))), '')`,
   )
 }
@@ -32,7 +32,7 @@ const quoted = (part: string): string => `'${part.replaceAll("'", "''")}'`
 const CONVERSION = /%(?:[-+#]?0?(?:[1-9]\d{0,2})?(?:\.\d{1,2})?[dsfeEgGxXou]|%)/g
 
 /** `printf('%05d', x)`: the engine's own printf takes the same patterns of numbers and texts. */
-function printf(input: Input): Value {
+function printf(input: CallArguments): Value {
   const format = constantText(input.arg(0))
   if (format === undefined) throw input.fail('takes a constant pattern')
   const found = [...format.matchAll(CONVERSION)].map(([all]) => all).filter((all) => all !== '%%')
@@ -47,7 +47,7 @@ function printf(input: Input): Value {
       throw input.wrongType(`takes a whole number for %${letter}`)
     return `CAST(${numberSql(given)} AS ${type})`
   })
-  return text(`printf(${[quoted(format.replaceAll('%u', '%d')), ...args].join(', ')})`)
+  return stringValue(`printf(${[quoted(format.replaceAll('%u', '%d')), ...args].join(', ')})`)
 }
 
 /** Seconds of the units of formatReadableTimeDelta; a year has the mean length of the calendar. */
@@ -61,7 +61,7 @@ const DELTA_UNITS: readonly (readonly [string, number])[] = [
 ]
 
 /** `1 hour, 1 minute and 40 seconds`. */
-function timeDelta(input: Input): Value {
+function timeDelta(input: CallArguments): Value {
   if (!isNumber(input.arg(0).type)) throw input.wrongType('takes a number')
   const seconds = `CAST(floor(${numberSql(input.arg(0))}) AS BIGINT)`
   const parts = (rest: string): string[] =>
@@ -73,7 +73,7 @@ function timeDelta(input: Input): Value {
   const joined = (all: string): string =>
     `CASE len(${all}) WHEN 0 THEN '0 seconds' WHEN 1 THEN list_extract(${all}, 1) ELSE concat(array_to_string(list_slice(${all}, 1, len(${all}) - 1), ', '), ' and ', list_extract(${all}, -1)) END`
   const negative = "error('sluice: formatReadableTimeDelta takes no negative time')"
-  return text(
+  return stringValue(
     bound(input, seconds, (rest) => {
       const list = `list_filter([${parts(rest).join(', ')}], lambda p_: p_ IS NOT NULL)`
       return `CASE WHEN ${rest} < 0 THEN ${negative} ELSE ${bound(input, list, joined)} END`
@@ -87,16 +87,18 @@ export const TEXT_CODE_FUNCTIONS: readonly FunctionDefinition[] = [
   define('bin', 1, bin),
   define('formatReadableTimeDelta', 1, timeDelta),
   define('printf', [1, 100], printf),
-  define('base64URLEncode', 1, (input) => text(urlAlphabet(`to_base64(${bytesSql(input.arg(0))})`))),
-  define('encodeURLComponent', 1, (input) => text(`url_encode(${t(input, 0)})`)),
-  define('decodeURLComponent', 1, (input) => text(`url_decode(${t(input, 0)})`)),
+  define('base64URLEncode', 1, (input) => stringValue(urlAlphabet(`to_base64(${bytesSql(input.arg(0))})`))),
+  define('encodeURLComponent', 1, (input) => stringValue(`url_encode(${textArg(input, 0)})`)),
+  define('decodeURLComponent', 1, (input) => stringValue(`url_decode(${textArg(input, 0)})`)),
   define('encodeXMLComponent', 1, (input) =>
-    text(XML.reduce((sql, [from, to]) => `replace(${sql}, ${quoted(from)}, '${to}')`, t(input, 0))),
+    stringValue(XML.reduce((sql, [from, to]) => `replace(${sql}, ${quoted(from)}, '${to}')`, textArg(input, 0))),
   ),
   define('decodeXMLComponent', 1, (input) =>
-    text(XML.toReversed().reduce((sql, [from, to]) => `replace(${sql}, '${to}', ${quoted(from)})`, t(input, 0))),
+    stringValue(
+      XML.toReversed().reduce((sql, [from, to]) => `replace(${sql}, '${to}', ${quoted(from)})`, textArg(input, 0)),
+    ),
   ),
-  ...defineAll('toValidUTF8', 1, (input) => text(t(input, 0))),
+  ...defineAll('toValidUTF8', 1, (input) => stringValue(textArg(input, 0))),
   define('reinterpretAsString', 1, (input) => {
     const given = input.arg(0)
     const type: Type = given.type

@@ -1,7 +1,15 @@
 import { arrayOf, STRING, type Type, UINT64 } from '../types.ts'
-import { constantNumber, constantText, type Value, value } from '../value.ts'
-import { bound, define, defineAll, type FunctionDefinition, type Input, test, text, u64 } from './definition.ts'
-import { pattern, t } from './texts.ts'
+import { condition, constantNumber, constantText, type Value, value } from '../value.ts'
+import {
+  bound,
+  type CallArguments,
+  define,
+  defineAll,
+  type FunctionDefinition,
+  stringValue,
+  uint64Value,
+} from './definition.ts'
+import { pattern, textArg } from './text-arguments.ts'
 
 /** Functions that find several things in a text: matches, groups, words and parts. */
 
@@ -9,7 +17,7 @@ const texts = (sql: string): Value => value(sql, arrayOf(STRING))
 const FLAGS = "'s'"
 
 /** Number of groups in a constant regular expression. */
-function groupCount(input: Input): number {
+function groupCount(input: CallArguments): number {
   const expression = constantText(input.arg(1)) ?? ''
   let count = 0
   let isInClass = false
@@ -30,8 +38,8 @@ function isCounted(next: string): boolean {
 }
 
 /** One list of matches for each group. */
-function groups(input: Input): readonly string[] {
-  const [of, expression] = [t(input, 0), pattern(input, 1)]
+function groups(input: CallArguments): readonly string[] {
+  const [of, expression] = [textArg(input, 0), pattern(input, 1)]
   return Array.from(
     { length: groupCount(input) },
     (_, at) => `regexp_extract_all(${of}, ${expression}, ${at + 1}, ${FLAGS})`,
@@ -39,15 +47,15 @@ function groups(input: Input): readonly string[] {
 }
 
 /** The words to look for: an array of texts. */
-function needles(input: Input): string {
+function needles(input: CallArguments): string {
   const given = input.arg(1)
   if (given.type.kind !== 'array' || (given.type.of.kind !== 'string' && given.type.of.kind !== 'nothing'))
     throw input.wrongType('takes an array of texts as its second argument')
   return given.sql
 }
 
-const positions = (input: Input, isFolded: boolean): string => {
-  const [of, word] = isFolded ? [`lower(${t(input, 0)})`, 'lower(w_)'] : [t(input, 0), 'w_']
+const positions = (input: CallArguments, isFolded: boolean): string => {
+  const [of, word] = isFolded ? [`lower(${textArg(input, 0)})`, 'lower(w_)'] : [textArg(input, 0), 'w_']
   return `list_transform(${needles(input)}, lambda w_: CAST(strpos(${of}, ${word}) AS UBIGINT))`
 }
 
@@ -55,14 +63,14 @@ const UINT64S: Type = arrayOf(UINT64)
 
 export const TEXT_SEARCH_FUNCTIONS: readonly FunctionDefinition[] = [
   define('countMatches', 2, (input) =>
-    u64(`len(regexp_extract_all(${t(input, 0)}, ${pattern(input, 1)}, 0, ${FLAGS}))`),
+    uint64Value(`len(regexp_extract_all(${textArg(input, 0)}, ${pattern(input, 1)}, 0, ${FLAGS}))`),
   ),
   define('countMatchesCaseInsensitive', 2, (input) =>
-    u64(`len(regexp_extract_all(${t(input, 0)}, ${pattern(input, 1)}, 0, 'si'))`),
+    uint64Value(`len(regexp_extract_all(${textArg(input, 0)}, ${pattern(input, 1)}, 0, 'si'))`),
   ),
   define('countSubstringsCaseInsensitive', 2, (input) => {
-    const [of, part] = [`lower(${t(input, 0)})`, `lower(${t(input, 1)})`]
-    return u64(`(strlen(${of}) - strlen(replace(${of}, ${part}, ''))) // greatest(strlen(${part}), 1)`)
+    const [of, part] = [`lower(${textArg(input, 0)})`, `lower(${textArg(input, 1)})`]
+    return uint64Value(`(strlen(${of}) - strlen(replace(${of}, ${part}, ''))) // greatest(strlen(${part}), 1)`)
   }),
   define('extractGroups', 2, (input) =>
     texts(
@@ -81,38 +89,43 @@ export const TEXT_SEARCH_FUNCTIONS: readonly FunctionDefinition[] = [
   }),
   define('extractAllGroupsHorizontal', 2, (input) => value(`[${groups(input).join(', ')}]`, arrayOf(arrayOf(STRING)))),
   define('multiSearchFirstIndex', 2, (input) =>
-    u64(`coalesce(list_position(list_transform(${positions(input, false)}, lambda p_: p_ > 0), true), 0)`),
+    uint64Value(`coalesce(list_position(list_transform(${positions(input, false)}, lambda p_: p_ > 0), true), 0)`),
   ),
   define('multiSearchFirstPosition', 2, (input) =>
-    u64(`coalesce(list_min(list_filter(${positions(input, false)}, lambda p_: p_ > 0)), 0)`),
+    uint64Value(`coalesce(list_min(list_filter(${positions(input, false)}, lambda p_: p_ > 0)), 0)`),
   ),
   define('multiSearchAllPositions', 2, (input) => value(positions(input, false), UINT64S)),
   define('multiSearchAnyCaseInsensitive', 2, (input) =>
-    test(`(len(list_filter(${positions(input, true)}, lambda p_: p_ > 0)) > 0)`),
+    condition(`(len(list_filter(${positions(input, true)}, lambda p_: p_ > 0)) > 0)`),
   ),
   define('hasTokenCaseInsensitive', 2, (input) =>
-    test(`list_contains(regexp_extract_all(lower(${t(input, 0)}), '[a-z0-9]+'), lower(${t(input, 1)}))`),
+    condition(
+      `list_contains(regexp_extract_all(lower(${textArg(input, 0)}), '[a-z0-9]+'), lower(${textArg(input, 1)}))`,
+    ),
   ),
   define('splitByNonAlpha', 1, (input) =>
-    texts(`list_filter(string_split_regex(${t(input, 0)}, '[\\s[:punct:]]+'), lambda w_: w_ <> '')`),
+    texts(`list_filter(string_split_regex(${textArg(input, 0)}, '[\\s[:punct:]]+'), lambda w_: w_ <> '')`),
   ),
-  define('tokens', 1, (input) => texts(`regexp_extract_all(${t(input, 0)}, '[A-Za-z0-9\\x{80}-\\x{10ffff}]+')`)),
+  define('tokens', 1, (input) => texts(`regexp_extract_all(${textArg(input, 0)}, '[A-Za-z0-9\\x{80}-\\x{10ffff}]+')`)),
   define('ngrams', 2, (input) => {
     const size = constantNumber(input.arg(1))
     if (size === undefined || size < 1 || !Number.isInteger(size)) throw input.fail('takes a constant size above 0')
-    const of = t(input, 0)
+    const of = textArg(input, 0)
     return texts(`list_transform(range(1, length(${of}) - ${size} + 2), lambda i_: substring(${of}, i_, ${size}))`)
   }),
-  define('firstLine', 1, (input) => text(`regexp_extract(${t(input, 0)}, '^[^\\r\\n]*')`)),
+  define('firstLine', 1, (input) => stringValue(`regexp_extract(${textArg(input, 0)}, '^[^\\r\\n]*')`)),
   define('appendTrailingCharIfAbsent', 2, (input) =>
-    text(
+    stringValue(
       bound(
         input,
-        t(input, 0),
-        (of) => `CASE WHEN ${of} = '' OR ends_with(${of}, ${t(input, 1)}) THEN ${of} ELSE ${of} || ${t(input, 1)} END`,
+        textArg(input, 0),
+        (of) =>
+          `CASE WHEN ${of} = '' OR ends_with(${of}, ${textArg(input, 1)}) THEN ${of} ELSE ${of} || ${textArg(input, 1)} END`,
       ),
     ),
   ),
-  ...defineAll('damerauLevenshteinDistance', 2, (input) => u64(`damerau_levenshtein(${t(input, 0)}, ${t(input, 1)})`)),
-  define('byteHammingDistance', 2, (input) => u64(`hamming(${t(input, 0)}, ${t(input, 1)})`)),
+  ...defineAll('damerauLevenshteinDistance', 2, (input) =>
+    uint64Value(`damerau_levenshtein(${textArg(input, 0)}, ${textArg(input, 1)})`),
+  ),
+  define('byteHammingDistance', 2, (input) => uint64Value(`hamming(${textArg(input, 0)}, ${textArg(input, 1)})`)),
 ]

@@ -1,7 +1,8 @@
 import { foldName } from '../../query/sql-tokens.ts'
-import { arrayOf, asInt, BYTES, int, STRING, type Type } from '../types.ts'
+import { arrayOf, asInt, int, STRING, type Type } from '../types.ts'
 import {
   bytesSql,
+  condition,
   constantNumber,
   constantText,
   numberSql,
@@ -11,54 +12,48 @@ import {
   type Value,
   value,
 } from '../value.ts'
-import { bound, define, defineAll, type FunctionDefinition, type Input, test, text, u64 } from './definition.ts'
+import {
+  bound,
+  type CallArguments,
+  define,
+  defineAll,
+  type FunctionDefinition,
+  stringValue,
+  uint64Value,
+} from './definition.ts'
+import { bytes, pattern, textArg } from './text-arguments.ts'
 
-/** A text argument. Bytes that a function decoded before are an error here unless they are UTF-8. */
-export function t(input: Input, at: number): string {
-  const given = input.arg(at)
-  if (given.isBytes === true) return `decode(${given.sql})`
-  if (given.type.kind !== 'string' && given.type.kind !== 'unknown')
-    throw input.wrongType(`takes a text as argument ${at + 1}`)
-  return given.sql
-}
+const whole = (input: CallArguments, at: number): string => `CAST(${numberSql(input.arg(at))} AS BIGINT)`
 
-const whole = (input: Input, at: number): string => `CAST(${numberSql(input.arg(at))} AS BIGINT)`
-
-/** A regular expression; `\\1` in a replacement is the first group on both engines. */
-export function pattern(input: Input, at: number): string {
-  if (constantText(input.arg(at)) === undefined) throw input.fail('takes a constant regular expression')
-  return t(input, at)
-}
-
-function length(input: Input): Value {
+function length(input: CallArguments): Value {
   const given = input.arg(0)
-  if (given.isBytes === true) return u64(`octet_length(${given.sql})`)
-  if (given.type.kind === 'map') return u64(`cardinality(${given.sql})`)
-  if (given.type.kind === 'array' || given.type.kind === 'unknown') return u64(`len(${given.sql})`)
-  return u64(`strlen(${t(input, 0)})`)
+  if (given.isBytes === true) return uint64Value(`octet_length(${given.sql})`)
+  if (given.type.kind === 'map') return uint64Value(`cardinality(${given.sql})`)
+  if (given.type.kind === 'array' || given.type.kind === 'unknown') return uint64Value(`len(${given.sql})`)
+  return uint64Value(`strlen(${textArg(input, 0)})`)
 }
 
-function isEmpty(input: Input, operator: '=' | '<>'): Value {
-  return test(`(${length(input).sql} ${operator} 0)`)
+function isEmpty(input: CallArguments, operator: '=' | '<>'): Value {
+  return condition(`(${length(input).sql} ${operator} 0)`)
 }
 
-function substring(input: Input): Value {
+function substring(input: CallArguments): Value {
   const isBytes = input.arg(0).isBytes === true
   const given = {
-    of: isBytes ? input.arg(0).sql : t(input, 0),
+    of: isBytes ? input.arg(0).sql : textArg(input, 0),
     from: whole(input, 1),
     count: input.args.length < 3 ? undefined : whole(input, 2),
   }
   const write = isBytes ? bytesPart : textPart
   const sql = isPlain(input) ? write(given) : boundPlace(input, given, (place) => write(substringPlace(input, place)))
-  return isBytes ? bytes(sql) : text(sql)
+  return isBytes ? bytes(sql) : stringValue(sql)
 }
 
 /** Longer expressions, such as calls inside each other, are computed once where they would stand several times. */
 const REPEATED_LENGTH_MAX = 40
 
 /** Text, position and length stand several times in the result. */
-function boundPlace(input: Input, given: Place, body: (place: Place) => string): string {
+function boundPlace(input: CallArguments, given: Place, body: (place: Place) => string): string {
   const varying = (['of', 'from', 'count'] as const).filter(
     (key, at) => input.args[at]?.isConstant !== true && (given[key] ?? '').length > REPEATED_LENGTH_MAX,
   )
@@ -70,7 +65,7 @@ function boundPlace(input: Input, given: Place, body: (place: Place) => string):
 }
 
 /** Whether the engine reads position and length as ClickHouse does: a constant position, and a length that is not negative. */
-function isPlain(input: Input): boolean {
+function isPlain(input: CallArguments): boolean {
   const [from, count] = [constantNumber(input.arg(1)), constantNumber(input.args[2])]
   if (from === undefined || from === 0 || (from < 0 && foldName(input.name) === 'substringutf8')) return false
   if (input.args.length < 3) return true
@@ -88,14 +83,14 @@ function bytesPart({ of, from, count }: Place): string {
   return `unhex(${textPart({ of: `hex(${of})`, from: first, count: count === undefined ? undefined : `(${count}) * 2` })})`
 }
 
-function cut(input: Input, name: 'left' | 'right'): Value {
+function cut(input: CallArguments, name: 'left' | 'right'): Value {
   const given = input.arg(0)
   if (given.isBytes === true) return bytes(`unhex(${name}(hex(${given.sql}), (${whole(input, 1)}) * 2))`)
-  return text(`${name}(${t(input, 0)}, ${whole(input, 1)})`)
+  return stringValue(`${name}(${textArg(input, 0)}, ${whole(input, 1)})`)
 }
 
 /** Position and length for the engine, which reads 0 and negative lengths in another way. */
-function substringPlace(input: Input, { of, from: first, count: length }: Place): Place {
+function substringPlace(input: CallArguments, { of, from: first, count: length }: Place): Place {
   const [from, count] = [constantNumber(input.arg(1)), constantNumber(input.args[2])]
   const characters = `CAST(${input.arg(0).isBytes === true ? 'octet_length' : 'length'}(${of}) AS BIGINT)`
   // Of characters the length is counted from the first one, of bytes from a place before it.
@@ -114,17 +109,17 @@ function substringPlace(input: Input, { of, from: first, count: length }: Place)
 
 const nothingAtZero = (from: string, count: string): string => `(CASE WHEN ${from} = 0 THEN 0 ELSE ${count} END)`
 
-function concat(input: Input): Value {
+function concat(input: CallArguments): Value {
   if (input.args.some(({ isBytes }) => isBytes === true)) return bytes(`(${input.args.map(bytesSql).join(' || ')})`)
   if (input.args.every(({ type }) => type.kind === 'array') && input.args.length > 0) {
     const [first] = input.args
     return value(`list_concat(${input.args.map(plainSql).join(', ')})`, (first as Value).type)
   }
-  return text(`(${input.args.map((each) => toText(each)).join(' || ')})`)
+  return stringValue(`(${input.args.map((each) => toText(each)).join(' || ')})`)
 }
 
 /** `format('{} of {}', a, b)`. */
-function format(input: Input): Value {
+function format(input: CallArguments): Value {
   const given = constantText(input.arg(0))
   if (given === undefined) throw input.fail('takes a constant pattern')
   let next = 1
@@ -135,37 +130,35 @@ function format(input: Input): Value {
     const at = part === '{}' ? next++ : Number(part.slice(1, -1)) + 1
     return toText(input.arg(at))
   })
-  return text(`concat(${sql.length === 0 ? "''" : sql.join(', ')})`)
+  return stringValue(`concat(${sql.length === 0 ? "''" : sql.join(', ')})`)
 }
 
 /** Widest result of the functions that pad. */
 const PAD_MAX = 1000
 
-function pad(name: 'lpad' | 'rpad', input: Input): Value {
+function pad(name: 'lpad' | 'rpad', input: CallArguments): Value {
   const width = constantNumber(input.arg(1))
   if (width === undefined || width < 0 || width > PAD_MAX)
     throw input.fail(`takes a constant length up to ${PAD_MAX} (pad_length)`)
-  const fill = input.args.length > 2 ? t(input, 2) : "' '"
-  return text(`${name}(${t(input, 0)}, ${width}, ${fill})`)
+  const fill = input.args.length > 2 ? textArg(input, 2) : "' '"
+  return stringValue(`${name}(${textArg(input, 0)}, ${width}, ${fill})`)
 }
 
-function split(input: Input, of: number, by: string): Value {
+function split(input: CallArguments, of: number, by: string): Value {
   const limit = input.args.length > 2 ? constantNumber(input.arg(2)) : undefined
-  const all = `string_split(${t(input, of)}, ${by})`
+  const all = `string_split(${textArg(input, of)}, ${by})`
   return value(limit === undefined || limit === 0 ? all : `list_slice(${all}, 1, ${limit})`, arrayOf(STRING))
 }
 
 /** A hexadecimal number without leading zeros but with complete bytes, or the bytes of a text. */
-function hex(input: Input): Value {
+function hex(input: CallArguments): Value {
   const given = input.arg(0)
   if (given.type.kind === 'int' || given.type.kind === 'bool')
-    return text(
+    return stringValue(
       `(CASE WHEN strlen(to_hex(${numberSql(given)})) % 2 = 1 THEN '0' ELSE '' END || to_hex(${numberSql(given)}))`,
     )
-  return text(`hex(${given.isBytes === true ? given.sql : t(input, 0)})`)
+  return stringValue(`hex(${given.isBytes === true ? given.sql : textArg(input, 0)})`)
 }
-
-export const bytes = (sql: string): Value => value(sql, BYTES)
 
 /** A whole number from the first bytes of a text, the lowest first. */
 const reinterpret = (name: string, bits: number, isSigned: boolean): FunctionDefinition =>
@@ -194,20 +187,21 @@ const reinterpret = (name: string, bits: number, isSigned: boolean): FunctionDef
 /** `%` and `_` of LIKE; a backslash escapes them. */
 const like =
   (operator: string) =>
-  (input: Input): Value =>
-    test(`(${t(input, 0)} ${operator} ${t(input, 1)} ESCAPE '\\')`)
+  (input: CallArguments): Value =>
+    condition(`(${textArg(input, 0)} ${operator} ${textArg(input, 1)} ESCAPE '\\')`)
 
 /** Whether a text begins or ends with another one; bytes are compared by their hexadecimal digits, two for each. */
-function edge(input: Input, name: 'starts_with' | 'ends_with'): Value {
+function edge(input: CallArguments, name: 'starts_with' | 'ends_with'): Value {
   const isBytes = input.args.some((each) => each.isBytes === true)
   const [of, part] = isBytes
     ? input.args.map((each) => `hex(${bytesSql(each)})`)
-    : input.args.map((_, at) => t(input, at))
-  return test(`${name}(${of}, ${part})`)
+    : input.args.map((_, at) => textArg(input, at))
+  return condition(`${name}(${of}, ${part})`)
 }
 
 function trimmed(name: 'trim' | 'ltrim' | 'rtrim') {
-  return (input: Input): Value => text(`${name}(${t(input, 0)}${input.args.length > 1 ? `, ${t(input, 1)}` : ", ' '"})`)
+  return (input: CallArguments): Value =>
+    stringValue(`${name}(${textArg(input, 0)}${input.args.length > 1 ? `, ${textArg(input, 1)}` : ", ' '"})`)
 }
 
 /** Regular expressions match anywhere in the text, `.` matches a line end. */
@@ -218,34 +212,36 @@ const CAPITALS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ'
 
 /** The byte at which a text begins in another one, from 1. */
 const bytePosition = (of: string, part: string): Value =>
-  u64(`(CASE WHEN strpos(${of}, ${part}) = 0 THEN 0 ELSE strlen(left(${of}, strpos(${of}, ${part}) - 1)) + 1 END)`)
+  uint64Value(
+    `(CASE WHEN strpos(${of}, ${part}) = 0 THEN 0 ELSE strlen(left(${of}, strpos(${of}, ${part}) - 1)) + 1 END)`,
+  )
 
 export const TEXT_FUNCTIONS: readonly FunctionDefinition[] = [
   ...defineAll('length octet_length', 1, length),
-  ...defineAll('lengthUTF8 char_length character_length', 1, (input) => u64(`length(${t(input, 0)})`)),
+  ...defineAll('lengthUTF8 char_length character_length', 1, (input) => uint64Value(`length(${textArg(input, 0)})`)),
   define('empty', 1, (input) => isEmpty(input, '=')),
   define('notEmpty', 1, (input) => isEmpty(input, '<>')),
-  define('lowerUTF8', 1, (input) => text(`lower(${t(input, 0)})`)),
+  define('lowerUTF8', 1, (input) => stringValue(`lower(${textArg(input, 0)})`)),
   ...defineAll('lower lcase', 1, (input) =>
-    text(`translate(${t(input, 0)}, '${CAPITALS}', '${CAPITALS.toLowerCase()}')`),
+    stringValue(`translate(${textArg(input, 0)}, '${CAPITALS}', '${CAPITALS.toLowerCase()}')`),
   ),
-  define('upperUTF8', 1, (input) => text(`upper(${t(input, 0)})`)),
+  define('upperUTF8', 1, (input) => stringValue(`upper(${textArg(input, 0)})`)),
   ...defineAll('upper ucase', 1, (input) =>
-    text(`translate(${t(input, 0)}, '${CAPITALS.toLowerCase()}', '${CAPITALS}')`),
+    stringValue(`translate(${textArg(input, 0)}, '${CAPITALS.toLowerCase()}', '${CAPITALS}')`),
   ),
   define('initcap', 1, (input) =>
-    text(
-      `array_to_string(list_transform(string_split(${t(input, 0)}, ' '), lambda w_: upper(left(w_, 1)) || lower(substring(w_, 2))), ' ')`,
+    stringValue(
+      `array_to_string(list_transform(string_split(${textArg(input, 0)}, ' '), lambda w_: upper(left(w_, 1)) || lower(substring(w_, 2))), ' ')`,
     ),
   ),
   ...defineAll('reverse reverseUTF8', 1, (input) =>
     input.arg(0).type.kind === 'array'
       ? value(`list_reverse(${input.arg(0).sql})`, input.arg(0).type)
-      : text(`reverse(${t(input, 0)})`),
+      : stringValue(`reverse(${textArg(input, 0)})`),
   ),
   define('concat', [1, 100], concat),
   ...defineAll('concatWithSeparator concat_ws', [2, 100], (input) =>
-    text(`concat_ws(${t(input, 0)}, ${input.args.slice(1).map(toText).join(', ')})`),
+    stringValue(`concat_ws(${textArg(input, 0)}, ${input.args.slice(1).map(toText).join(', ')})`),
   ),
   ...defineAll('substring substr mid substringUTF8', [2, 3], substring),
   ...defineAll('left leftUTF8', 2, (input) => cut(input, 'left')),
@@ -255,105 +251,117 @@ export const TEXT_FUNCTIONS: readonly FunctionDefinition[] = [
   ...defineAll('trimRight rtrim', [1, 2], trimmed('rtrim')),
   ...defineAll('startsWith startsWithUTF8', 2, (input) => edge(input, 'starts_with')),
   ...defineAll('endsWith endsWithUTF8', 2, (input) => edge(input, 'ends_with')),
-  ...defineAll('position strpos instr', 2, (input) => bytePosition(t(input, 0), t(input, 1))),
-  define('positionUTF8', 2, (input) => u64(`strpos(${t(input, 0)}, ${t(input, 1)})`)),
-  define('locate', 2, (input) => bytePosition(t(input, 1), t(input, 0))),
-  define('positionCaseInsensitive', 2, (input) => bytePosition(`lower(${t(input, 0)})`, `lower(${t(input, 1)})`)),
+  ...defineAll('position strpos instr', 2, (input) => bytePosition(textArg(input, 0), textArg(input, 1))),
+  define('positionUTF8', 2, (input) => uint64Value(`strpos(${textArg(input, 0)}, ${textArg(input, 1)})`)),
+  define('locate', 2, (input) => bytePosition(textArg(input, 1), textArg(input, 0))),
+  define('positionCaseInsensitive', 2, (input) =>
+    bytePosition(`lower(${textArg(input, 0)})`, `lower(${textArg(input, 1)})`),
+  ),
   define('countSubstrings', 2, (input) =>
-    u64(
-      `(strlen(${t(input, 0)}) - strlen(replace(${t(input, 0)}, ${t(input, 1)}, ''))) // greatest(strlen(${t(input, 1)}), 1)`,
+    uint64Value(
+      `(strlen(${textArg(input, 0)}) - strlen(replace(${textArg(input, 0)}, ${textArg(input, 1)}, ''))) // greatest(strlen(${textArg(input, 1)}), 1)`,
     ),
   ),
   define('like', 2, like('LIKE')),
   define('notLike', 2, like('NOT LIKE')),
   define('ilike', 2, like('ILIKE')),
   define('notILike', 2, like('NOT ILIKE')),
-  define('match', 2, (input) => test(`regexp_matches(${t(input, 0)}, ${pattern(input, 1)}, ${flags})`)),
+  define('match', 2, (input) => condition(`regexp_matches(${textArg(input, 0)}, ${pattern(input, 1)}, ${flags})`)),
   define('extract', 2, (input) => {
     const hasGroup = /\((?!\?)/.test(constantText(input.arg(1))?.replaceAll(/\\./gs, '') ?? '')
-    return text(`regexp_extract(${t(input, 0)}, ${pattern(input, 1)}, ${hasGroup ? 1 : 0}, ${flags})`)
+    return stringValue(`regexp_extract(${textArg(input, 0)}, ${pattern(input, 1)}, ${hasGroup ? 1 : 0}, ${flags})`)
   }),
   define('extractAll', 2, (input) => {
     const hasGroup = /\((?!\?)/.test(constantText(input.arg(1))?.replaceAll(/\\./gs, '') ?? '')
     return value(
-      `regexp_extract_all(${t(input, 0)}, ${pattern(input, 1)}, ${hasGroup ? 1 : 0}, ${flags})`,
+      `regexp_extract_all(${textArg(input, 0)}, ${pattern(input, 1)}, ${hasGroup ? 1 : 0}, ${flags})`,
       arrayOf(STRING),
     )
   }),
   ...defineAll('regexpExtract REGEXP_SUBSTR', [2, 3], (input) =>
-    text(`regexp_extract(${t(input, 0)}, ${pattern(input, 1)}, ${constantNumber(input.args[2]) ?? 1}, ${flags})`),
+    stringValue(
+      `regexp_extract(${textArg(input, 0)}, ${pattern(input, 1)}, ${constantNumber(input.args[2]) ?? 1}, ${flags})`,
+    ),
   ),
-  ...defineAll('replaceAll replace', 3, (input) => text(`replace(${t(input, 0)}, ${t(input, 1)}, ${t(input, 2)})`)),
+  ...defineAll('replaceAll replace', 3, (input) =>
+    stringValue(`replace(${textArg(input, 0)}, ${textArg(input, 1)}, ${textArg(input, 2)})`),
+  ),
   define('replaceOne', 3, (input) => {
-    const [of, from] = [t(input, 0), t(input, 1)]
-    return text(
-      `(CASE WHEN strpos(${of}, ${from}) = 0 OR ${from} = '' THEN ${of} ELSE left(${of}, strpos(${of}, ${from}) - 1) || ${t(input, 2)} || substring(${of}, strpos(${of}, ${from}) + length(${from})) END)`,
+    const [of, from] = [textArg(input, 0), textArg(input, 1)]
+    return stringValue(
+      `(CASE WHEN strpos(${of}, ${from}) = 0 OR ${from} = '' THEN ${of} ELSE left(${of}, strpos(${of}, ${from}) - 1) || ${textArg(input, 2)} || substring(${of}, strpos(${of}, ${from}) + length(${from})) END)`,
     )
   }),
   ...defineAll('replaceRegexpAll REGEXP_REPLACE', 3, (input) =>
-    text(`regexp_replace(${t(input, 0)}, ${pattern(input, 1)}, ${t(input, 2)}, 'gs')`),
+    stringValue(`regexp_replace(${textArg(input, 0)}, ${pattern(input, 1)}, ${textArg(input, 2)}, 'gs')`),
   ),
   define('replaceRegexpOne', 3, (input) =>
-    text(`regexp_replace(${t(input, 0)}, ${pattern(input, 1)}, ${t(input, 2)}, 's')`),
+    stringValue(`regexp_replace(${textArg(input, 0)}, ${pattern(input, 1)}, ${textArg(input, 2)}, 's')`),
   ),
-  define('translate', 3, (input) => text(`translate(${t(input, 0)}, ${t(input, 1)}, ${t(input, 2)})`)),
-  define('splitByChar', [2, 3], (input) => split(input, 1, t(input, 0))),
-  define('splitByString', [2, 3], (input) => split(input, 1, t(input, 0))),
+  define('translate', 3, (input) =>
+    stringValue(`translate(${textArg(input, 0)}, ${textArg(input, 1)}, ${textArg(input, 2)})`),
+  ),
+  define('splitByChar', [2, 3], (input) => split(input, 1, textArg(input, 0))),
+  define('splitByString', [2, 3], (input) => split(input, 1, textArg(input, 0))),
   define('splitByRegexp', 2, (input) =>
-    value(`string_split_regex(${t(input, 1)}, ${pattern(input, 0)})`, arrayOf(STRING)),
+    value(`string_split_regex(${textArg(input, 1)}, ${pattern(input, 0)})`, arrayOf(STRING)),
   ),
   define('splitByWhitespace', 1, (input) =>
-    value(`list_filter(string_split_regex(${t(input, 0)}, '\\s+'), lambda w_: w_ <> '')`, arrayOf(STRING)),
+    value(`list_filter(string_split_regex(${textArg(input, 0)}, '\\s+'), lambda w_: w_ <> '')`, arrayOf(STRING)),
   ),
-  define('alphaTokens', 1, (input) => value(`regexp_extract_all(${t(input, 0)}, '[A-Za-z]+')`, arrayOf(STRING))),
+  define('alphaTokens', 1, (input) => value(`regexp_extract_all(${textArg(input, 0)}, '[A-Za-z]+')`, arrayOf(STRING))),
   define('substringIndex', 3, (input) => {
     const count = constantNumber(input.arg(2))
     if (count === undefined) throw input.fail('takes a constant number of parts')
-    const parts = `string_split(${t(input, 0)}, ${t(input, 1)})`
-    return text(
-      `array_to_string(${count >= 0 ? `list_slice(${parts}, 1, ${count})` : `list_slice(${parts}, ${count}, -1)`}, ${t(input, 1)})`,
+    const parts = `string_split(${textArg(input, 0)}, ${textArg(input, 1)})`
+    return stringValue(
+      `array_to_string(${count >= 0 ? `list_slice(${parts}, 1, ${count})` : `list_slice(${parts}, ${count}, -1)`}, ${textArg(input, 1)})`,
     )
   }),
   define('format', [1, 100], format),
   ...defineAll('leftPad lpad leftPadUTF8', [2, 3], (input) => pad('lpad', input)),
   ...defineAll('rightPad rpad rightPadUTF8', [2, 3], (input) => pad('rpad', input)),
-  define('ascii', 1, (input) => value(`CAST(ascii(${t(input, 0)}) AS INTEGER)`, int(32, true))),
+  define('ascii', 1, (input) => value(`CAST(ascii(${textArg(input, 0)}) AS INTEGER)`, int(32, true))),
   define('char', [1, 20], (input) =>
-    text(`concat(${input.args.map((_, at) => `chr(CAST(${numberSql(input.arg(at))} AS INTEGER))`).join(', ')})`),
+    stringValue(`concat(${input.args.map((_, at) => `chr(CAST(${numberSql(input.arg(at))} AS INTEGER))`).join(', ')})`),
   ),
   define('hex', 1, hex),
-  define('unhex', 1, (input) => bytes(`unhex(${t(input, 0)})`)),
-  ...defineAll('base64Encode TO_BASE64', 1, (input) => text(`to_base64(${bytesSql(input.arg(0))})`)),
-  ...defineAll('base64Decode FROM_BASE64', 1, (input) => bytes(`from_base64(${t(input, 0)})`)),
-  define('base58Encode', 1, (input) => text(`base58_encode(${bytesSql(input.arg(0))})`)),
-  define('base58Decode', 1, (input) => bytes(`base58_decode(${t(input, 0)})`)),
-  define('MD5', 1, (input) => bytes(`unhex(md5(${input.arg(0).isBytes === true ? input.arg(0).sql : t(input, 0)}))`)),
-  define('SHA1', 1, (input) => bytes(`unhex(sha1(${input.arg(0).isBytes === true ? input.arg(0).sql : t(input, 0)}))`)),
+  define('unhex', 1, (input) => bytes(`unhex(${textArg(input, 0)})`)),
+  ...defineAll('base64Encode TO_BASE64', 1, (input) => stringValue(`to_base64(${bytesSql(input.arg(0))})`)),
+  ...defineAll('base64Decode FROM_BASE64', 1, (input) => bytes(`from_base64(${textArg(input, 0)})`)),
+  define('base58Encode', 1, (input) => stringValue(`base58_encode(${bytesSql(input.arg(0))})`)),
+  define('base58Decode', 1, (input) => bytes(`base58_decode(${textArg(input, 0)})`)),
+  define('MD5', 1, (input) =>
+    bytes(`unhex(md5(${input.arg(0).isBytes === true ? input.arg(0).sql : textArg(input, 0)}))`),
+  ),
+  define('SHA1', 1, (input) =>
+    bytes(`unhex(sha1(${input.arg(0).isBytes === true ? input.arg(0).sql : textArg(input, 0)}))`),
+  ),
   define('SHA256', 1, (input) =>
-    bytes(`unhex(sha256(${input.arg(0).isBytes === true ? input.arg(0).sql : t(input, 0)}))`),
+    bytes(`unhex(sha256(${input.arg(0).isBytes === true ? input.arg(0).sql : textArg(input, 0)}))`),
   ),
   ...[8, 16, 32, 64].flatMap((bits) => [
     reinterpret(`reinterpretAsUInt${bits}`, bits, false),
     reinterpret(`reinterpretAsInt${bits}`, bits, true),
   ]),
   define('hasToken', 2, (input) =>
-    test(`list_contains(regexp_extract_all(${t(input, 0)}, '[A-Za-z0-9]+'), ${t(input, 1)})`),
+    condition(`list_contains(regexp_extract_all(${textArg(input, 0)}, '[A-Za-z0-9]+'), ${textArg(input, 1)})`),
   ),
   define('multiSearchAny', 2, (input) =>
-    test(`(len(list_filter(${input.arg(1).sql}, lambda w_: contains(${t(input, 0)}, w_))) > 0)`),
+    condition(`(len(list_filter(${input.arg(1).sql}, lambda w_: contains(${textArg(input, 0)}, w_))) > 0)`),
   ),
   define('multiMatchAny', 2, (input) =>
-    test(`(len(list_filter(${input.arg(1).sql}, lambda w_: regexp_matches(${t(input, 0)}, w_))) > 0)`),
+    condition(`(len(list_filter(${input.arg(1).sql}, lambda w_: regexp_matches(${textArg(input, 0)}, w_))) > 0)`),
   ),
-  define('isValidUTF8', 1, (input) => test(`(${t(input, 0)} IS NOT NULL)`)),
-  define('levenshteinDistance', 2, (input) => u64(`levenshtein(${t(input, 0)}, ${t(input, 1)})`)),
+  define('isValidUTF8', 1, (input) => condition(`(${textArg(input, 0)} IS NOT NULL)`)),
+  define('levenshteinDistance', 2, (input) => uint64Value(`levenshtein(${textArg(input, 0)}, ${textArg(input, 1)})`)),
   define('bar', [3, 4], (input) => {
     const width = input.args.length > 3 ? constantNumber(input.arg(3)) : 80
     if (width === undefined || width < 1 || width > PAD_MAX)
       throw input.fail(`takes a constant width up to ${PAD_MAX} (pad_length)`)
     const [x, low, high] = [0, 1, 2].map((at) => `CAST(${numberSql(input.arg(at))} AS DOUBLE)`)
     const eighths = `CAST(floor(greatest(0, least(1, (${x} - ${low}) / (${high} - ${low}))) * ${width} * 8) AS BIGINT)`
-    return text(
+    return stringValue(
       `(left('${'█'.repeat(width)}', ${eighths} // 8) || substring(' ▏▎▍▌▋▊▉', ${eighths} % 8 + 1, CASE WHEN ${eighths} % 8 = 0 THEN 0 ELSE 1 END))`,
     )
   }),
@@ -370,11 +378,11 @@ export const TEXT_FUNCTIONS: readonly FunctionDefinition[] = [
   ),
 ]
 
-function readable(input: Input, base: number, units: readonly string[]): Value {
+function readable(input: CallArguments, base: number, units: readonly string[]): Value {
   const x = `CAST(${numberSql(input.arg(0))} AS DOUBLE)`
   const cases = units.map((unit, at) => {
     const shown = `printf('%.2f', ${x} / CAST(${base ** at} AS DOUBLE))${unit === '' ? '' : ` || ' ${unit}'`}`
     return at === units.length - 1 ? `ELSE ${shown}` : `WHEN abs(${x}) < ${base ** (at + 1)} THEN ${shown}`
   })
-  return text(`(CASE ${cases.join(' ')} END)`)
+  return stringValue(`(CASE ${cases.join(' ')} END)`)
 }

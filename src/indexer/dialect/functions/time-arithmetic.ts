@@ -1,6 +1,6 @@
 import { asInt, DATE, DATETIME, int, isTime, type Type, UNKNOWN, zoneOf } from '../types.ts'
 import { localSql, numberSql, plainSql, utcSql, type Value, value } from '../value.ts'
-import type { Input } from './definition.ts'
+import type { CallArguments } from './definition.ts'
 
 const SECONDS: Readonly<Record<string, number>> = { Second: 1, Minute: 60 }
 const MAKERS: Readonly<Record<string, string>> = {
@@ -27,7 +27,7 @@ export function intervalSql(unit: string, count: string): string {
 }
 
 /** A time and an interval, or a number of seconds; a date and a number of days. */
-export function addInterval(time: Value, step: Value, sign: 1 | -1, input: Input): Value {
+export function addInterval(time: Value, step: Value, sign: 1 | -1, input: CallArguments): Value {
   if (step.type.kind === 'unknown' || time.type.kind === 'unknown')
     return value(`(${plainSql(time)} ${sign === 1 ? '+' : '-'} ${plainSql(step)})`, UNKNOWN)
   if (!isTime(time.type)) throw input.wrongType('takes a time and an interval')

@@ -1,13 +1,13 @@
 import { asInt, duckType, FLOAT64, int, isNumber, type Type, tupleOf } from '../types.ts'
 import { type Value, value } from '../value.ts'
-import { define, defineAll, type FunctionDefinition, type Input } from './definition.ts'
+import { type CallArguments, define, defineAll, type FunctionDefinition } from './definition.ts'
 
 /** Arithmetic of tuples and arrays of numbers as vectors. */
 
 /** The elements of an argument: those of a tuple are known by number, an array has any number. */
 type Vector = { readonly parts: readonly Value[] } | { readonly list: string }
 
-function vector(input: Input, at: number): Vector {
+function vector(input: CallArguments, at: number): Vector {
   const { type, sql } = input.arg(at)
   if (type.kind === 'tuple' && type.items.every(isNumber))
     return { parts: type.items.map((item, index) => value(`struct_extract(${sql}, '${index + 1}')`, item)) }
@@ -18,7 +18,7 @@ function vector(input: Input, at: number): Vector {
 const double = (sql: string): string => `CAST(${sql} AS DOUBLE)`
 
 /** The sum of a term for each pair of elements. */
-function pairSum(input: Input, term: (x: string, y: string) => string): string {
+function pairSum(input: CallArguments, term: (x: string, y: string) => string): string {
   const [a, b] = [vector(input, 0), vector(input, input.args.length > 1 ? 1 : 0)]
   if ('parts' in a && 'parts' in b) {
     if (a.parts.length !== b.parts.length) throw input.wrongType('takes tuples of the same size')
@@ -30,7 +30,7 @@ function pairSum(input: Input, term: (x: string, y: string) => string): string {
 }
 
 const square = (x: string): string => `(${x}) * (${x})`
-const l2 = (input: Input): string => `sqrt(${pairSum(input, (x) => square(x))})`
+const l2 = (input: CallArguments): string => `sqrt(${pairSum(input, (x) => square(x))})`
 
 /** The type of a sum, a difference or a product of two numbers. */
 function pairType(a: Type, b: Type, operator: '+' | '-' | '*'): Type {
@@ -58,7 +58,7 @@ const elementwise = (names: string, operator: '+' | '-' | '*'): FunctionDefiniti
     )
   })
 
-const distance = (names: string, sql: (input: Input) => string): FunctionDefinition[] =>
+const distance = (names: string, sql: (input: CallArguments) => string): FunctionDefinition[] =>
   defineAll(names, 2, (input) => value(sql(input), FLOAT64))
 
 export const TUPLE_FUNCTIONS: readonly FunctionDefinition[] = [

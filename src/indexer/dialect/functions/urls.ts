@@ -1,7 +1,7 @@
 import { arrayOf, STRING, UINT16, UINT32 } from '../types.ts'
-import { constantNumber, constantText, numberSql, quoteText, type Value, value } from '../value.ts'
-import { define, defineAll, type FunctionDefinition, type Input, test, text } from './definition.ts'
-import { t } from './texts.ts'
+import { condition, constantNumber, constantText, numberSql, quoteText, type Value, value } from '../value.ts'
+import { type CallArguments, define, defineAll, type FunctionDefinition, stringValue } from './definition.ts'
+import { textArg } from './text-arguments.ts'
 
 /** Parts of URLs, and IPv4 addresses as texts and numbers. The patterns do not validate a URL, as those of ClickHouse do not. */
 
@@ -9,12 +9,12 @@ const SCHEME = '^(?:[A-Za-z][A-Za-z0-9+.-]*:)?//'
 const AUTHORITY = `${SCHEME}(?:[^@/?#]*@)?`
 
 const found = (name: string, pattern: string): FunctionDefinition =>
-  define(name, 1, (input) => text(`regexp_extract(${t(input, 0)}, '${pattern}', 1)`))
+  define(name, 1, (input) => stringValue(`regexp_extract(${textArg(input, 0)}, '${pattern}', 1)`))
 const without = (name: string, pattern: string, replacement = ''): FunctionDefinition =>
-  define(name, 1, (input) => text(`regexp_replace(${t(input, 0)}, '${pattern}', '${replacement}')`))
+  define(name, 1, (input) => stringValue(`regexp_replace(${textArg(input, 0)}, '${pattern}', '${replacement}')`))
 
 /** The text of a parameter's name inside of a pattern. */
-function parameterName(input: Input): string {
+function parameterName(input: CallArguments): string {
   const name = constantText(input.arg(1))
   if (name === undefined || !/^[\w.~-]{1,100}$/.test(name))
     throw input.fail('takes a constant name of letters, digits and _ . ~ - as its second argument')
@@ -22,14 +22,14 @@ function parameterName(input: Input): string {
 }
 
 const QUERY = "regexp_extract(%, '\\?([^#]*)', 1)"
-const parameters = (input: Input): string =>
-  `list_filter(string_split(${QUERY.replace('%', t(input, 0))}, '&'), lambda p_: p_ <> '')`
+const parameters = (input: CallArguments): string =>
+  `list_filter(string_split(${QUERY.replace('%', textArg(input, 0))}, '&'), lambda p_: p_ <> '')`
 
 const OCTET = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)'
 const IPV4 = `${OCTET}(?:\\.${OCTET}){3}`
 
-function addressNumber(input: Input, otherwise: string): Value {
-  const given = t(input, 0)
+function addressNumber(input: CallArguments, otherwise: string): Value {
+  const given = textArg(input, 0)
   const parts = `string_split(${given}, '.')`
   const sum = [0, 1, 2, 3].map((at) => `CAST(list_extract(${parts}, ${at + 1}) AS UINTEGER) * ${256 ** (3 - at)}`)
   return value(
@@ -40,7 +40,7 @@ function addressNumber(input: Input, otherwise: string): Value {
 
 export const URL_FUNCTIONS: readonly FunctionDefinition[] = [
   define('domain', 1, (input) =>
-    text(`regexp_extract(${t(input, 0)}, '^(?:[A-Za-z][A-Za-z0-9+.-]*:)?//(?:[^@/]*@)?([^:/?#]+)', 1)`),
+    stringValue(`regexp_extract(${textArg(input, 0)}, '^(?:[A-Za-z][A-Za-z0-9+.-]*:)?//(?:[^@/]*@)?([^:/?#]+)', 1)`),
   ),
   found('domainWithoutWWW', `${AUTHORITY}(?:www\\.)?([^:/?#]+)`),
   found('topLevelDomain', `${AUTHORITY}[^:/?#]*\\.([^.:/?#0-9][^.:/?#]*)(?:[:/?#]|$)`),
@@ -58,12 +58,12 @@ export const URL_FUNCTIONS: readonly FunctionDefinition[] = [
   define('port', [1, 2], (input) => {
     const fallback = input.args.length > 1 ? constantNumber(input.arg(1)) : 0
     return value(
-      `coalesce(TRY_CAST(regexp_extract(${t(input, 0)}, '${AUTHORITY}[^:/?#]*:(\\d+)', 1) AS USMALLINT), CAST(${fallback ?? 0} AS USMALLINT))`,
+      `coalesce(TRY_CAST(regexp_extract(${textArg(input, 0)}, '${AUTHORITY}[^:/?#]*:(\\d+)', 1) AS USMALLINT), CAST(${fallback ?? 0} AS USMALLINT))`,
       UINT16,
     )
   }),
   define('extractURLParameter', 2, (input) =>
-    text(`regexp_extract(${t(input, 0)}, ${quoteText(`[?&]${parameterName(input)}=([^&#]*)`)}, 1)`),
+    stringValue(`regexp_extract(${textArg(input, 0)}, ${quoteText(`[?&]${parameterName(input)}=([^&#]*)`)}, 1)`),
   ),
   define('extractURLParameters', 1, (input) => value(parameters(input), arrayOf(STRING))),
   define('extractURLParameterNames', 1, (input) =>
@@ -72,7 +72,7 @@ export const URL_FUNCTIONS: readonly FunctionDefinition[] = [
   ...defineAll('IPv4NumToString', 1, (input) => {
     const number = `CAST(${numberSql(input.arg(0))} AS BIGINT)`
     const parts = [16_777_216, 65_536, 256, 1].map((unit) => `CAST(${number} // ${unit} % 256 AS VARCHAR)`)
-    return text(`concat_ws('.', ${parts.join(', ')})`)
+    return stringValue(`concat_ws('.', ${parts.join(', ')})`)
   }),
   define('IPv4StringToNum', 1, (input) => addressNumber(input, "error('sluice: Invalid IPv4 value')")),
   define('IPv4StringToNumOrDefault', 1, (input) => addressNumber(input, '0')),
@@ -80,5 +80,5 @@ export const URL_FUNCTIONS: readonly FunctionDefinition[] = [
     const made = addressNumber(input, 'NULL')
     return { ...made, type: { ...made.type, isNullable: true } }
   }),
-  define('isIPv4String', 1, (input) => test(`regexp_full_match(${t(input, 0)}, '${IPV4}')`)),
+  define('isIPv4String', 1, (input) => condition(`regexp_full_match(${textArg(input, 0)}, '${IPV4}')`)),
 ]

@@ -39,7 +39,7 @@ import {
   value,
 } from '../value.ts'
 import { decimalSql } from './decimals.ts'
-import { define, defineAll, type FunctionDefinition, type Input, text } from './definition.ts'
+import { type CallArguments, define, defineAll, type FunctionDefinition, stringValue } from './definition.ts'
 import { momentSql } from './time/arguments.ts'
 
 /** Both sides in one type, so that the engine compares as ClickHouse does: a text constant becomes a time or a number. */
@@ -87,11 +87,11 @@ const HUGE: IntType = { kind: 'int', bits: 128, isSigned: true }
 
 /** A text as a whole number to compare with numbers of a type: exactly, also where it is out of the range of the type. */
 function wholeSql(given: Value, type: IntType): string {
-  const text_ = constantText(given)
-  if (text_ === undefined) return toNumber(given, HUGE, 'CAST')
-  if (!/^[+-]?\d+$/.test(text_))
+  const text = constantText(given)
+  if (text === undefined) return toNumber(given, HUGE, 'CAST')
+  if (!/^[+-]?\d+$/.test(text))
     throw new QueryError('TYPE_MISMATCH', `Cannot convert a text to ${typeName(type)}, with which it is compared.`)
-  const number = BigInt(text_.replace('+', ''))
+  const number = BigInt(text.replace('+', ''))
   const fitting = [type, HUGE].find((each) => isInRange(number, each))
   return `CAST(${given.sql} AS ${fitting === undefined ? 'DOUBLE' : duckType(fitting)})`
 }
@@ -112,7 +112,7 @@ const COMPARISONS: Readonly<Record<string, string>> = {
   isDistinctFrom: 'IS DISTINCT FROM',
 }
 
-function compare(input: Input, operator: string): Value {
+function compare(input: CallArguments, operator: string): Value {
   const [a, b] = [input.arg(0), input.arg(1)]
   const isMixed =
     (a.type.kind === 'string' && isNumber(b.type) && a.isConstant !== true) ||
@@ -121,7 +121,7 @@ function compare(input: Input, operator: string): Value {
   const notNumber = [
     [a, b],
     [b, a],
-  ].find(([text_, other]) => isNumber((other as Value).type) && isOtherText(constantText(text_)))
+  ].find(([text, other]) => isNumber((other as Value).type) && isOtherText(constantText(text)))
   if (notNumber !== undefined)
     throw new QueryError(
       'TYPE_MISMATCH',
@@ -132,21 +132,21 @@ function compare(input: Input, operator: string): Value {
 }
 
 /** A constant text that is no number. */
-function isOtherText(text_: string | undefined): boolean {
+function isOtherText(text: string | undefined): boolean {
   return (
-    text_ !== undefined && (text_.trim() === '' || Number.isNaN(Number(text_))) && !/^(nan|inf|true|false)/i.test(text_)
+    text !== undefined && (text.trim() === '' || Number.isNaN(Number(text))) && !/^(nan|inf|true|false)/i.test(text)
   )
 }
 
 /** The common type of the branches of a condition. Strings with and without LowCardinality are String. */
-function branchType(values: readonly Value[], input: Pick<Input, 'fail'>): Type {
+function branchType(values: readonly Value[], input: Pick<CallArguments, 'fail'>): Type {
   const type = supertype(values.map((each) => (each.type.kind === 'string' ? plain(each.type) : each.type)))
   if (type === undefined)
     throw input.fail(`has branches of different types: ${values.map((each) => typeName(each.type)).join(', ')}`)
   return type
 }
 
-function multiIf(input: Input): Value {
+function multiIf(input: CallArguments): Value {
   if (input.args.length % 2 === 0)
     throw input.fail('takes pairs of a condition and a value, then a value for all other rows')
   const results = input.args.filter((_, at) => at % 2 === 1 || at === input.args.length - 1)
@@ -157,7 +157,7 @@ function multiIf(input: Input): Value {
   return value(`(CASE ${cases.join(' ')} ELSE ${convert(input.arg(input.args.length - 1), type)} END)`, type)
 }
 
-function caseWithExpression(input: Input): Value {
+function caseWithExpression(input: CallArguments): Value {
   const [subject, ...rest] = input.args
   if (subject === undefined || rest.length % 2 === 0) throw input.fail('takes a value, pairs and a default')
   const results = rest.filter((_, at) => at % 2 === 1 || at === rest.length - 1)
@@ -171,7 +171,7 @@ function caseWithExpression(input: Input): Value {
   return value(`(CASE ${cases.join(' ')} ELSE ${convert(rest.at(-1) as Value, type)} END)`, type)
 }
 
-function coalesce(input: Input): Value {
+function coalesce(input: CallArguments): Value {
   const type = supertype(input.args.map((each) => each.type)) ?? branchType(input.args, input)
   const isNull = input.args.every((each) => each.type.isNullable === true)
   const result = isNull ? nullable(type) : notNull(type)
@@ -179,7 +179,7 @@ function coalesce(input: Input): Value {
 }
 
 /** Replaces values by the value at the same place of a second list. */
-function transform(input: Input): Value {
+function transform(input: CallArguments): Value {
   const [x, from, to] = [input.arg(0), input.arg(1), input.arg(2)]
   if (from.type.kind !== 'array' || to.type.kind !== 'array')
     throw input.fail('takes a value, two arrays and a default')
@@ -289,7 +289,7 @@ export const VALUE_FUNCTIONS: readonly FunctionDefinition[] = [
   define('toString', 1, (input) =>
     input.arg(0).type.kind === 'string'
       ? { ...input.arg(0), type: plain(input.arg(0).type) }
-      : text(toText(input.arg(0))),
+      : stringValue(toText(input.arg(0))),
   ),
   define('toBool', 1, (input) => ({
     ...value(
@@ -297,7 +297,7 @@ export const VALUE_FUNCTIONS: readonly FunctionDefinition[] = [
       BOOL,
     ),
   })),
-  define('toTypeName', 1, (input) => text(quoteText(typeName(input.arg(0).type))), {
+  define('toTypeName', 1, (input) => stringValue(quoteText(typeName(input.arg(0).type))), {
     lowCardinality: false,
     nulls: false,
   }),
@@ -341,7 +341,7 @@ export const VALUE_FUNCTIONS: readonly FunctionDefinition[] = [
 ]
 
 /** An element of a tuple by its number or name. */
-function elementOf(input: Input): Value {
+function elementOf(input: CallArguments): Value {
   const of = input.arg(0)
   if (of.type.kind === 'unknown') return value(`struct_extract(${of.sql}, ${input.arg(1).sql})`, UNKNOWN)
   if (of.type.kind !== 'tuple') throw input.wrongType('takes a tuple')
@@ -353,7 +353,7 @@ function elementOf(input: Input): Value {
 }
 
 /** CAST(x AS T). */
-export function castValue(given: Value, type: Type, fail: Input['fail']): Value {
+export function castValue(given: Value, type: Type, fail: CallArguments['fail']): Value {
   if (type.kind === 'string')
     return given.type.kind === 'string'
       ? { ...given, type: given.isBytes === true ? { ...type, isBytes: true } : type }

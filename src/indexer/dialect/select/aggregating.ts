@@ -1,4 +1,4 @@
-import { aggregateNamed } from '../offered.ts'
+import { aggregateNamed } from '../function-list.ts'
 import type { Aliases } from '../scope.ts'
 import type { Expression, Select } from '../syntax.ts'
 

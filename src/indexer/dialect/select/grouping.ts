@@ -2,7 +2,7 @@ import { QueryError } from '../../query/error.ts'
 import { shownName } from '../../query/sql-tokens.ts'
 import { compile } from '../compile-expression.ts'
 import type { Context, Grouped } from '../context.ts'
-import { textOf } from '../expression/text.ts'
+import { expressionKey } from '../expression/key.ts'
 import type { Expression, Select } from '../syntax.ts'
 import { defaultOf, duckType } from '../types.ts'
 import { plainSql, type Value, value } from '../value.ts'
@@ -21,7 +21,7 @@ export class Grouping {
   readonly #groupBy: Select['groupBy']
   readonly #hasSubtotals: boolean
   readonly #keys: readonly Computed[]
-  readonly #keysByText: ReadonlyMap<string, Computed>
+  readonly #keysByExpression: ReadonlyMap<string, Computed>
   readonly #aggregates = new Map<string, Computed>()
 
   constructor(select: Select, items: readonly Expression[], source: Context) {
@@ -33,15 +33,15 @@ export class Grouping {
     const keys = keysOf(select, items, source).map((each, at) => this.#compileKey(each, `${this.alias}.k${at + 1}`))
     this.#keys = keys
     // Of equal keys the first one counts.
-    this.#keysByText = new Map(keys.toReversed().map((key) => [key.text, key]))
+    this.#keysByExpression = new Map(keys.toReversed().map((key) => [key.expression, key]))
   }
 
-  #compileKey(key: Expression, column: string): Computed & { readonly text: string } {
+  #compileKey(key: Expression, column: string): Computed & { readonly expression: string } {
     const of = compile(key, this.#source)
     // A subtotal has NULL in the engine and the default of the type in ClickHouse.
     const isFilled = this.#hasSubtotals && of.type.isNullable !== true
     return {
-      text: textOf(key, this.#source),
+      expression: expressionKey(key, this.#source),
       sql: plainSql(of),
       value: value(isFilled ? `coalesce(${column}, ${defaultOf(of.type)})` : column, of.type),
     }
@@ -52,17 +52,18 @@ export class Grouping {
     return {
       inner: this.#source,
       mayBeEmpty: this.#keys.length === 0 || this.#hasSubtotals,
-      key: (text) => {
-        const column = this.#keysByText.get(text)?.value
+      key: (expression) => {
+        const column = this.#keysByExpression.get(expression)?.value
         if (column === undefined || output === 'rows') return column
         return { ...column, sql: `CAST(${defaultOf(column.type)} AS ${duckType(column.type)})` }
       },
-      keySql: (text) => this.#keysByText.get(text)?.sql,
-      aggregate: (text, make) => this.#aggregates.get(text)?.value ?? this.#addAggregate(text, make()),
+      keySql: (expression) => this.#keysByExpression.get(expression)?.sql,
+      aggregate: (expression, make) =>
+        this.#aggregates.get(expression)?.value ?? this.#addAggregate(expression, make()),
     }
   }
 
-  #addAggregate(text: string, made: Value): Value {
+  #addAggregate(expression: string, made: Value): Value {
     const column = {
       ...made,
       sql: `${this.alias}.a${this.#aggregates.size + 1}`,
@@ -70,7 +71,7 @@ export class Grouping {
       isConstant: false,
       constant: undefined,
     }
-    this.#aggregates.set(text, { sql: plainSql(made), value: column })
+    this.#aggregates.set(expression, { sql: plainSql(made), value: column })
     return column
   }
 
@@ -100,7 +101,7 @@ export class Grouping {
   }
 
   #setSql(set: readonly Expression[]): string {
-    return `(${set.map((each) => this.#keysByText.get(textOf(each, this.#source))?.sql ?? '').join(', ')})`
+    return `(${set.map((each) => this.#keysByExpression.get(expressionKey(each, this.#source))?.sql ?? '').join(', ')})`
   }
 }
 

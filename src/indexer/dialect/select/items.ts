@@ -3,7 +3,7 @@ import { foldName, shownName } from '../../query/sql-tokens.ts'
 import { compile } from '../compile-expression.ts'
 import type { Context } from '../context.ts'
 import { displayName } from '../display-name.ts'
-import { textOf } from '../expression/text.ts'
+import { expressionKey } from '../expression/key.ts'
 import { type Column, columnDropped, columnsOf } from '../scope.ts'
 import { type Call, call, type Expression, type Star } from '../syntax.ts'
 import type { Value } from '../value.ts'
@@ -14,7 +14,7 @@ export type Item = {
   readonly expression: Expression
   readonly name: string
   readonly value: Value
-  readonly text: string
+  readonly key: string
 }
 
 export function compileItem(expression: Expression, context: Context): Item {
@@ -22,7 +22,7 @@ export function compileItem(expression: Expression, context: Context): Item {
     expression,
     name: nameOf(expression, context.scope.columns),
     value: compile(expression, context),
-    text: textOf(expression, context),
+    key: expressionKey(expression, context),
   }
 }
 

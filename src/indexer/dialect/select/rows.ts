@@ -1,7 +1,7 @@
 import { QueryError } from '../../query/error.ts'
 import { compile } from '../compile-expression.ts'
 import type { Context } from '../context.ts'
-import { textOf } from '../expression/text.ts'
+import { expressionKey } from '../expression/key.ts'
 import { orderSql } from '../not-a-number.ts'
 import type { Expression, Select } from '../syntax.ts'
 import { type Type, UNKNOWN } from '../types.ts'
@@ -81,12 +81,12 @@ class InnerColumns {
   /** The name of the column that has the value of this expression. Adds one where there is none. */
   find(expression: Expression): string {
     const place = position(expression, this.#items)
-    const text = textOf(expression, this.#context)
+    const key = expressionKey(expression, this.#context)
     const at =
       place ??
       this.#items.findIndex(
         (item) =>
-          item.text === text ||
+          item.key === key ||
           (expression.kind === 'identifier' && expression.path.length === 1 && item.name === expression.path[0]),
       )
     if (at >= 0) return `o${at + 1}`

@@ -1,17 +1,17 @@
 import { asInt, DATETIME, isNumber, isTime, type Type, typeName } from '../../types.ts'
 import { constantText, localSql, numberSql, plainSql, utcSql, type Value, value } from '../../value.ts'
-import type { Input } from '../definition.ts'
+import type { CallArguments } from '../definition.ts'
 import { isTimeZone } from '../time-zone.ts'
 
 /** The time of a call, in the zone of argument `zoneAt` if the call has one. */
-export function timeIn(input: Input, zoneAt: number, timeAt = 0): Value {
+export function timeIn(input: CallArguments, zoneAt: number, timeAt = 0): Value {
   const time = timeOf(input.arg(timeAt), input)
   const zone = zoneFrom(input.args[zoneAt], input)
   return zone === undefined ? time : inZone(time, zone)
 }
 
 /** A time as TIMESTAMP of the engine; a text has `textType` where the function takes one. */
-export function timeOf(given: Value, input: Input, textType?: Type): Value {
+export function timeOf(given: Value, input: CallArguments, textType?: Type): Value {
   if (isTime(given.type)) return given
   if (given.type.kind === 'string' && textType !== undefined) return value(`CAST(${given.sql} AS TIMESTAMP)`, textType)
   if (given.type.kind === 'unknown') return value(`CAST(${given.sql} AS TIMESTAMP)`, DATETIME)
@@ -25,7 +25,7 @@ export function inZone(time: Value, zone: string): Value {
   return { ...time, type: time.type.kind === 'datetime64' ? { ...time.type, zone } : type }
 }
 
-export function zoneFrom(given: Value | undefined, input: Input): string | undefined {
+export function zoneFrom(given: Value | undefined, input: CallArguments): string | undefined {
   if (given === undefined) return undefined
   const zone = constantText(given)
   if (zone === undefined || !isTimeZone(zone))

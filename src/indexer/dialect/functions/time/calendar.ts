@@ -1,6 +1,6 @@
 import { DATE, INT64, int, isTime, UINT16, UINT32 } from '../../types.ts'
 import { constantText, numberSql, plainSql, utcSql, type Value, value } from '../../value.ts'
-import { define, defineAll, type FunctionDefinition, type Input, text } from '../definition.ts'
+import { type CallArguments, define, defineAll, type FunctionDefinition, stringValue } from '../definition.ts'
 import { local, timeIn, timeOf, zoneFrom } from './arguments.ts'
 
 /** Offsets of zones, times as numbers of other units, and dates by their parts. */
@@ -32,7 +32,7 @@ const epochs = UNITS.flatMap(([name, scale, toMicros, from]) => [
 ])
 
 /** A whole number of digits YYYYMMDD or YYYYMMDDhhmmss as a time. */
-function fromDigits(input: Input, pattern: string, width: number): string {
+function fromDigits(input: CallArguments, pattern: string, width: number): string {
   const digits = `lpad(CAST(CAST(${numberSql(input.arg(0))} AS BIGINT) AS VARCHAR), ${width}, '0')`
   return `strptime(${digits}, '${pattern}')`
 }
@@ -63,14 +63,14 @@ export const CALENDAR_FUNCTIONS: readonly FunctionDefinition[] = [
     return value(utcSql(fromDigits(input, '%Y%m%d%H%M%S', 14), zone), { kind: 'datetime', zone })
   }),
   ...epochs,
-  define('monthName', 1, (input) => text(`monthname(${local(timeOf(input.arg(0), input))})`)),
+  define('monthName', 1, (input) => stringValue(`monthname(${local(timeOf(input.arg(0), input))})`)),
   define('dateName', [2, 3], (input) => {
     const field = constantText(input.arg(0))
     const time = local(timeIn(input, 2, 1))
-    if (field === 'weekday') return text(`dayname(${time})`)
-    if (field === 'month') return text(`monthname(${time})`)
+    if (field === 'weekday') return stringValue(`dayname(${time})`)
+    if (field === 'month') return stringValue(`monthname(${time})`)
     if (field !== undefined && ['year', 'quarter', 'day', 'week', 'hour', 'minute', 'second'].includes(field))
-      return text(`CAST(date_part('${field}', ${time}) AS VARCHAR)`)
+      return stringValue(`CAST(date_part('${field}', ${time}) AS VARCHAR)`)
     throw input.fail('takes year, quarter, month, week, weekday, day, hour, minute or second')
   }),
   ...defineAll('makeDate makeDate32', 3, (input) =>

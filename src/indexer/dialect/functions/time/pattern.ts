@@ -1,6 +1,6 @@
 import { zoneOf } from '../../types.ts'
 import { quoteText, type Value } from '../../value.ts'
-import type { Input } from '../definition.ts'
+import type { CallArguments } from '../definition.ts'
 import { local, utc } from './arguments.ts'
 
 /** Letters of formatDateTime in the engine's patterns. An offset is that of UTC. */
@@ -46,7 +46,7 @@ const LETTERS: Readonly<Record<string, string>> = {
 const PARSED: Readonly<Record<string, string>> = { c: '%-m', k: '%-H', l: '%-I' }
 
 /** A time as the pattern of ClickHouse writes it. */
-export function formatted(time: Value, pattern: string, input: Input): string {
+export function formatted(time: Value, pattern: string, input: CallArguments): string {
   const zone = zoneOf(time.type)
   const parts = pattern.split(/(%.)/s).filter((part) => part !== '')
   if (!parts.includes('%z') || (time.type.kind !== 'date' && (zone === undefined || zone === 'UTC')))
@@ -61,7 +61,7 @@ export function formatted(time: Value, pattern: string, input: Input): string {
   return `(${runs.map((run) => (run === '%z' ? offset(time) : strftime(time, run, input))).join(' || ')})`
 }
 
-const strftime = (time: Value, pattern: string, input: Input): string =>
+const strftime = (time: Value, pattern: string, input: CallArguments): string =>
   `strftime(${local(time)}, ${quoteText(enginePattern(pattern, LETTERS, input))})`
 
 /** The offset of the zone at a time, such as +0530. */
@@ -72,13 +72,13 @@ function offset(time: Value): string {
 }
 
 /** The engine's pattern for texts in a zone. */
-export function parsedPattern(pattern: string, zone: string | undefined, input: Input): string {
+export function parsedPattern(pattern: string, zone: string | undefined, input: CallArguments): string {
   if (zone !== undefined && zone !== 'UTC' && pattern.split(/(%.)/s).includes('%z'))
     throw input.fail('does not take the pattern %z beside a time zone')
   return enginePattern(pattern, { ...LETTERS, ...PARSED }, input)
 }
 
-function enginePattern(pattern: string, letters: Readonly<Record<string, string>>, input: Input): string {
+function enginePattern(pattern: string, letters: Readonly<Record<string, string>>, input: CallArguments): string {
   return pattern.replaceAll(/%(.?)/gs, (_all, letter: string) => {
     const known = Object.hasOwn(letters, letter) ? letters[letter] : undefined
     if (known === undefined) throw input.fail(`does not take the pattern %${letter.replaceAll(/[^\x20-\x7e]/g, '?')}`)

@@ -1,6 +1,6 @@
 import { DATE, DATETIME, type Type } from '../../types.ts'
 import { constantNumber, constantText, plainSql, quoteText, utcSql, type Value, value } from '../../value.ts'
-import { define, defineAll, type FunctionDefinition, type Input, text } from '../definition.ts'
+import { type CallArguments, define, defineAll, type FunctionDefinition, stringValue } from '../definition.ts'
 import { timeIn, zoneFrom } from './arguments.ts'
 import { formatted, parsedPattern } from './pattern.ts'
 
@@ -9,7 +9,7 @@ import { formatted, parsedPattern } from './pattern.ts'
 const EPOCH = "TIMESTAMP '1970-01-01 00:00:00'"
 
 /** Texts of times in common forms; the zone is that of the call unless the text has one. */
-function bestEffort(input: Input, cast: 'CAST' | 'TRY_CAST'): string {
+function bestEffort(input: CallArguments, cast: 'CAST' | 'TRY_CAST'): string {
   const given = input.arg(0)
   const zone = zoneFrom(input.args[1], input)
   const sql = given.type.kind === 'string' ? given.sql : plainSql(given)
@@ -26,23 +26,23 @@ function bestEffort(input: Input, cast: 'CAST' | 'TRY_CAST'): string {
   return `(CASE ${cases.join(' ')} END)`
 }
 
-function formatDateTime(input: Input): Value {
+function formatDateTime(input: CallArguments): Value {
   const pattern = constantText(input.arg(1))
   if (pattern === undefined) throw input.fail('takes a constant pattern')
-  return text(formatted(timeIn(input, 2), pattern, input))
+  return stringValue(formatted(timeIn(input, 2), pattern, input))
 }
 
 /** A zone in which the text is not converted. */
-function utcOnly(input: Input, at: number): string | undefined {
+function utcOnly(input: CallArguments, at: number): string | undefined {
   const zone = zoneFrom(input.args[at], input)
   if (zone !== undefined && zone !== 'UTC') throw input.fail('takes the time zone UTC only')
   return zone
 }
 
 /** The type of the result: its zone is the second argument. */
-const dateTime = (input: Input): Type => ({ kind: 'datetime', zone: zoneFrom(input.args[1], input) })
+const dateTime = (input: CallArguments): Type => ({ kind: 'datetime', zone: zoneFrom(input.args[1], input) })
 
-const tried = (input: Input): string =>
+const tried = (input: CallArguments): string =>
   utcSql(`TRY_CAST(${plainSql(input.arg(0))} AS TIMESTAMP)`, zoneFrom(input.args[1], input))
 
 export const TIME_TEXT_FUNCTIONS: readonly FunctionDefinition[] = [

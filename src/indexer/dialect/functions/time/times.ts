@@ -23,7 +23,7 @@ import {
   type Value,
   value,
 } from '../../value.ts'
-import { define, defineAll, type FunctionDefinition, type Input, text } from '../definition.ts'
+import { type CallArguments, define, defineAll, type FunctionDefinition, stringValue } from '../definition.ts'
 import { INTERVAL_UNITS, shift, startOfInterval } from '../time-arithmetic.ts'
 import { inZone, local, momentSql, timeIn, timeOf, utc, zoneFrom } from './arguments.ts'
 import { formatted } from './pattern.ts'
@@ -44,7 +44,7 @@ const startOf = (name: string, unit: string, count = 1): FunctionDefinition =>
 const dateOf = (name: string, sql: (time: string) => string): FunctionDefinition =>
   define(name, [1, 2], (input) => value(`CAST(${sql(local(timeIn(input, 1)))} AS DATE)`, DATE))
 
-function unitOf(given: Value, input: Input): string {
+function unitOf(given: Value, input: CallArguments): string {
   const name = constantText(given)?.toLowerCase().replace(/s$/, '')
   const short: Readonly<Record<string, string>> = {
     ss: 'Second',
@@ -72,7 +72,7 @@ function unitOf(given: Value, input: Input): string {
   return unit
 }
 
-function interval(input: Input, at: number): { unit: string; count: number } {
+function interval(input: CallArguments, at: number): { unit: string; count: number } {
   const given = input.arg(at)
   const count = constantNumber(given)
   if (given.type.kind !== 'interval' || count === undefined || count < 1 || !Number.isInteger(count))
@@ -84,7 +84,7 @@ function interval(input: Input, at: number): { unit: string; count: number } {
 const CALENDAR_UNITS: ReadonlySet<string> = new Set(['Day', 'Week', 'Month', 'Quarter', 'Year'])
 
 /** Number of boundaries of the unit between two times. */
-function dateDiff(input: Input): Value {
+function dateDiff(input: CallArguments): Value {
   const unit = unitOf(input.arg(0), input)
   const [from, to] = [timeIn(input, 3, 1), timeIn(input, 3, 2)]
   if (unit === 'Hour') return value(`CAST(${hourNumber(to)} - ${hourNumber(from)} AS BIGINT)`, INT64)
@@ -98,7 +98,7 @@ function dateDiff(input: Input): Value {
 }
 
 /** Complete units between two times. */
-function age(input: Input): Value {
+function age(input: CallArguments): Value {
   const unit = unitOf(input.arg(0), input)
   const [from, to] = [timeIn(input, 3, 1), timeIn(input, 3, 2)]
   const sql = CALENDAR_UNITS.has(unit) ? local : utc
@@ -116,7 +116,7 @@ function hourNumber(time: Value, shift = `(86400 - ${firstOffset(time)}) % 3600`
 }
 
 /** Hours since 1970 UTC. ClickHouse counts from another time where the zone is not whole hours from UTC. */
-function relativeHour(input: Input): Value {
+function relativeHour(input: CallArguments): Value {
   const time = timeIn(input, 1)
   const offset = firstOffset(time)
   const shift = `CASE WHEN ${offset} % 3600 = 0 THEN 0 ELSE 86400 - ${offset} END`
@@ -124,7 +124,7 @@ function relativeHour(input: Input): Value {
 }
 
 /** To DateTime: of a text, of seconds since 1970, of a date or another time. */
-function toDateTime(input: Input): Value {
+function toDateTime(input: CallArguments): Value {
   const given = input.arg(0)
   const zone = zoneFrom(input.args[1], input) ?? ('zone' in given.type ? given.type.zone : undefined)
   const type: Type = { kind: 'datetime', zone }
@@ -146,7 +146,7 @@ function toDateTime(input: Input): Value {
   }
 }
 
-function toDateTime64(input: Input): Value {
+function toDateTime64(input: CallArguments): Value {
   const given = input.arg(0)
   const scale = constantNumber(input.arg(1))
   if (scale === undefined || scale < 0 || scale > 9) throw input.fail('takes the number of digits of a second, 0 to 9')
@@ -155,7 +155,7 @@ function toDateTime64(input: Input): Value {
   return value(momentSql(given, zone), type)
 }
 
-function toDate(input: Input): Value {
+function toDate(input: CallArguments): Value {
   const given = input.arg(0)
   const zone = zoneFrom(input.args[1], input)
   if (given.type.kind === 'date') return given
@@ -169,14 +169,14 @@ function toDate(input: Input): Value {
   return value(`CAST(CASE WHEN ${number} <= 65535 THEN ${time(`${number} * 86400`)} ELSE ${moment} END AS DATE)`, DATE)
 }
 
-function truncate(input: Input): Value {
+function truncate(input: CallArguments): Value {
   const unit = unitOf(input.arg(0), input)
   return startOfInterval(timeIn(input, 2, 1), unit, 1)
 }
 
 /** `dateAdd(unit, count, time)`, or `dateAdd(time, INTERVAL …)`. */
 function dateAdd(sign: 1 | -1) {
-  return (input: Input): Value => {
+  return (input: CallArguments): Value => {
     if (input.args.length === 3)
       return shift(
         timeOf(input.arg(2), input, SHIFTED_TEXT),
@@ -198,7 +198,7 @@ const moment = (name: string, sql: (time: string) => string): FunctionDefinition
   define(name, [1, 2], (input) => value(`CAST(${sql(utc(timeIn(input, 1)))} AS UINTEGER)`, UINT32))
 
 /** Of a text the time in the zone; a date begins at midnight of UTC whatever the zone. */
-function toUnixTimestamp(input: Input): Value {
+function toUnixTimestamp(input: CallArguments): Value {
   const zone = zoneFrom(input.args[1], input)
   const given = input.arg(0)
   const time =
@@ -206,14 +206,14 @@ function toUnixTimestamp(input: Input): Value {
   return value(`CAST(trunc(epoch(${time})) AS UINTEGER)`, UINT32)
 }
 
-function now64(input: Input): Value {
+function now64(input: CallArguments): Value {
   const scale = input.args.length > 0 ? constantNumber(input.arg(0)) : 3
   if (scale === undefined || scale < 0 || scale > 9) throw input.fail('takes the number of digits of a second, 0 to 9')
   return value(NOW, { kind: 'datetime64', scale, zone: zoneFrom(input.args[1], input) })
 }
 
 /** `toStartOfInterval(time, INTERVAL …, zone)`. */
-function toStartOfInterval(input: Input): Value {
+function toStartOfInterval(input: CallArguments): Value {
   const { unit, count } = interval(input, 1)
   if (input.args.length > 3 || (input.args.length === 3 && input.arg(2).type.kind !== 'string'))
     throw input.fail('takes a time, an interval and a time zone; an origin is not offered')
@@ -221,7 +221,7 @@ function toStartOfInterval(input: Input): Value {
 }
 
 /** The time of day, on a fixed day. */
-function toTime(input: Input): Value {
+function toTime(input: CallArguments): Value {
   const time = timeIn(input, 1)
   const zone = zoneOf(time.type)
   const sql = `(TIMESTAMP '1970-01-02 00:00:00' + (${local(time)} - date_trunc('day', ${local(time)})))`
@@ -289,7 +289,7 @@ export const TIME_FUNCTIONS: readonly FunctionDefinition[] = [
     if (pattern === undefined) throw input.fail('takes a constant pattern')
     const zone = zoneFrom(input.args[2], input)
     const shown = zone === undefined ? time : inZone(time, zone)
-    return text(formatted(shown, pattern, input))
+    return stringValue(formatted(shown, pattern, input))
   }),
   define('fromUnixTimestamp64Milli', [1, 2], (input) =>
     value(`make_timestamp(CAST(${numberSql(input.arg(0))} AS BIGINT) * 1000)`, {
@@ -310,7 +310,9 @@ export const TIME_FUNCTIONS: readonly FunctionDefinition[] = [
   define('toDateTime64', [2, 3], toDateTime64),
   define('toTimeZone', 2, (input) => timeIn(input, 1)),
   define('timeZoneOf', 1, (input) =>
-    text(quoteText(('zone' in input.arg(0).type ? (input.arg(0).type as { zone?: string }).zone : undefined) ?? 'UTC')),
+    stringValue(
+      quoteText(('zone' in input.arg(0).type ? (input.arg(0).type as { zone?: string }).zone : undefined) ?? 'UTC'),
+    ),
   ),
   ...defineAll('dateDiff date_diff timestampDiff timestamp_diff', [3, 4], dateDiff),
   define('age', [3, 4], age),

@@ -1,11 +1,11 @@
 import { DATE, UINT8, UINT32 } from '../../types.ts'
 import { constantNumber, type Value, value } from '../../value.ts'
-import { define, defineAll, type FunctionDefinition, type Input } from '../definition.ts'
+import { type CallArguments, define, defineAll, type FunctionDefinition } from '../definition.ts'
 import { local, timeIn } from './arguments.ts'
 
 /** Weeks as ClickHouse counts them, by a mode that is the second argument. The third one is a time zone. */
 
-function modeOf(input: Input, max: number): number {
+function modeOf(input: CallArguments, max: number): number {
   const mode = input.args.length > 1 ? constantNumber(input.arg(1)) : 0
   if (mode === undefined || !Number.isInteger(mode) || mode < 0 || mode > max)
     throw input.fail(`takes a mode of 0 to ${max}`)
@@ -24,7 +24,7 @@ function daysToAnchor(mode: number): number {
 }
 
 /** The number of a week. In modes that count from 0 the days before the first week of their year are week 0, otherwise they are in the last week of the year before. */
-function week(input: Input): Value {
+function week(input: CallArguments): Value {
   const mode = modeOf(input, 9)
   const time = local(timeIn(input, 2))
   const anchor = `(${weekStart(time, mode)} + to_days(${daysToAnchor(mode)}))`
@@ -34,14 +34,14 @@ function week(input: Input): Value {
 }
 
 /** Year and week together: days around the new year may belong to a week of the other year. */
-function yearWeek(input: Input): Value {
+function yearWeek(input: CallArguments): Value {
   const mode = modeOf(input, 9)
   const anchor = `(${weekStart(local(timeIn(input, 2)), mode)} + to_days(${daysToAnchor(mode)}))`
   return value(`CAST(date_part('year', ${anchor}) * 100 + (date_part('doy', ${anchor}) + 6) // 7 AS UINTEGER)`, UINT32)
 }
 
 /** Modes 0 and 1 begin with Monday, 2 and 3 with Sunday; 0 and 3 count from 1. */
-function dayOfWeek(input: Input): Value {
+function dayOfWeek(input: CallArguments): Value {
   const mode = modeOf(input, 3)
   const time = local(timeIn(input, 2))
   const day = mode < 2 ? `(date_part('isodow', ${time}) - 1)` : `date_part('dow', ${time})`

@@ -7,7 +7,7 @@ import { QueryError } from '../query/error.ts'
 import { parseStatement } from '../query/statement.ts'
 import { DATABASE, PUBLISHED_NAMES } from '../schema.ts'
 import { compileStatement } from './compile-statement.ts'
-import { OFFERED_FUNCTIONS } from './offered.ts'
+import { OFFERED_FUNCTIONS } from './function-list.ts'
 
 const NAMES = OFFERED_FUNCTIONS.flatMap(({ functions }) => functions)
 const ARGUMENTS = [

@@ -5,30 +5,31 @@ import type { Expression, Identifier } from '../syntax.ts'
 
 /**
  * A short text that identifies an expression within its statement: aliases are replaced by what they stand for, columns by their SQL, and the parts of an
- * expression by their own short texts. Each expression is visited once, so the work does not grow with its depth.
+ * expression by their own keys. Each expression is visited once, so the work does not grow with its depth.
  */
-export function textOf(expression: Expression, context: Context): string {
+export function expressionKey(expression: Expression, context: Context): string {
   // A constant is no step of its own: a list may have thousands.
   if (expression.kind === 'number' || expression.kind === 'string')
     return context.compilation.shortText(displayName(expression))
-  const known = context.scope.resolving.textsOf(context.lambdas)
+  const known = context.scope.resolving.keysOf(context.lambdas)
   const found = known.get(expression)
   if (found !== undefined) return found
   context.compilation.countStep()
-  const text = newText(expression, context)
-  known.set(expression, text)
-  return text
+  const key = newKey(expression, context)
+  known.set(expression, key)
+  return key
 }
 
-function newText(expression: Expression, context: Context): string {
+function newKey(expression: Expression, context: Context): string {
   const { compilation, scope } = context
-  if (expression.kind === 'alias') return scope.resolving.run(expression.name, () => textOf(expression.of, context))
-  if (expression.kind === 'identifier') return nameText(expression, context)
+  if (expression.kind === 'alias')
+    return scope.resolving.run(expression.name, () => expressionKey(expression.of, context))
+  if (expression.kind === 'identifier') return nameKey(expression, context)
   if (expression.kind === 'resolved') return compilation.shortText(expression.value.sql)
-  return compilation.shortText(displayName(expression, (part) => textOf(part, context)))
+  return compilation.shortText(displayName(expression, (part) => expressionKey(part, context)))
 }
 
-function nameText(identifier: Identifier, context: Context): string {
+function nameKey(identifier: Identifier, context: Context): string {
   const { compilation, scope, lambdas } = context
   const [first = ''] = identifier.path
   const parameter = identifier.path.length === 1 ? lambdas.get(first) : undefined
@@ -36,7 +37,7 @@ function nameText(identifier: Identifier, context: Context): string {
   const found = nameIn(scope, identifier)
   if (found === undefined) return compilation.shortText(identifier.path.join('.'))
   if ('column' in found) return compilation.shortText(found.column.value.sql)
-  return scope.resolving.run(found.alias, () => textOf(found.of, context))
+  return scope.resolving.run(found.alias, () => expressionKey(found.of, context))
 }
 
 /** Undefined for a name that does not exist or is ambiguous. */
