@@ -7,13 +7,13 @@ const BATCH_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const QUERY_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 
 /** Why nothing is written. `database`: it ends or refuses batches again and again. */
-export type StopReason = 'disk-full' | 'database' | 'other-chain'
+export type IngestStopReason = 'disk-full' | 'database' | 'other-chain'
 
 /** Values read at each scrape. */
 export type IndexerReadings = {
   headSlot(): number | undefined
   tipSlot(): number | undefined
-  stopped(): StopReason | undefined
+  stopped(): IngestStopReason | undefined
 }
 
 const NO_READINGS: IndexerReadings = { headSlot: () => undefined, tipSlot: () => undefined, stopped: () => undefined }

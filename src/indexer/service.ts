@@ -18,7 +18,7 @@ import { followCoverage } from './ingest/follow-coverage.ts'
 import { chainTip } from './ingest/ingest.ts'
 import type { SlotRange } from './ingest/slot-ranges.ts'
 import { type IngestSupervisor, type IngestSupervisorStatus, superviseIngest } from './ingest/supervise.ts'
-import { indexerMetrics, type StopReason } from './metrics.ts'
+import { type IngestStopReason, indexerMetrics } from './metrics.ts'
 import type { IndexerOptions } from './options.ts'
 import { createQueryExecutor } from './query/executor.ts'
 import { collectResult } from './query/result.ts'
@@ -140,7 +140,7 @@ export async function startIndexer(
     if (stopped === undefined) return deps.lifecycle?.recovered('indexer')
     const queries = state === 'running' ? 'queries continue' : 'queries are refused until the database can be opened'
     const place = environment.clickhouse?.url ?? `${dirname(environment.dataFile)} (${environment.dataFile})`
-    const reasons: Record<StopReason, string> = {
+    const reasons: Record<IngestStopReason, string> = {
       'disk-full': `no space is left on ${place}`,
       database: `the database fails: ${stopped.message}`,
       'other-chain': `${stopped.message}; correct upstreams.nodes, or move ${dirname(environment.dataFile)} away for new tables, and restart`,

@@ -3,7 +3,14 @@ import type { DuckConnection, DuckDatabase } from '../../platform/db/duckdb.ts'
 import { systemClock } from '../../platform/process/clock.ts'
 import { QueryError } from '../query/error.ts'
 import type { QueryJob } from '../query/request.ts'
-import type { QueryFailure, QueryResponse, ReadResponse, ResultEnd, ResultHead, StopReason } from '../store/protocol.ts'
+import type {
+  InterruptReason,
+  QueryFailure,
+  QueryResponse,
+  ReadResponse,
+  ResultEnd,
+  ResultHead,
+} from '../store/protocol.ts'
 import { createFormatSlices, type FormatSlices } from './format-slices.ts'
 import { createResultBudget, HeldResult, type ResultBudgetOptions, WINDOW_BYTES } from './held-result.ts'
 import { runQuery } from './run-query.ts'
@@ -20,12 +27,12 @@ export type QueryRunner = {
   read(id: number): Promise<ReadResponse>
   /** Drops the rest of a result, and stops its statement. */
   discard(id: number): void
-  interrupt(id: number, reason: StopReason): void
+  interrupt(id: number, reason: InterruptReason): void
   isRunning(): boolean
 }
 
 /** The time limit was reached, or the client disconnected. */
-type Running = { connection: DuckConnection | undefined; stopReason: StopReason | undefined }
+type Running = { connection: DuckConnection | undefined; stopReason: InterruptReason | undefined }
 
 /** A result that is not read to its end. `end` is undefined while its statement runs. */
 type Unread = { readonly result: HeldResult; end: ResultEnd | undefined }
@@ -50,7 +57,7 @@ export function createQueryRunner(
   const running = new Map<number, Running>()
   const unread = new Map<number, Unread>()
 
-  function stop(id: number, reason: StopReason): void {
+  function stop(id: number, reason: InterruptReason): void {
     const query = running.get(id)
     if (query === undefined) return
     query.stopReason ??= reason

@@ -7,8 +7,8 @@ import { CommitmentLevel, SlotStatus, SubscribeRequestSchema } from '../../solan
 import { encodeMessage } from '../../solana/geyser/protobuf.ts'
 import { WireReader } from '../../solana/geyser/wire-reader.ts'
 import type { Upstream } from '../../upstreams/upstream.ts'
+import type { BankOfNode } from './final-banks.ts'
 import type { RawBlock } from './raw-block.ts'
-import type { BankOfNode } from './slot-banks.ts'
 
 export type BlockStreamListener = {
   onBlock(raw: RawBlock, bank: BankOfNode | undefined): void

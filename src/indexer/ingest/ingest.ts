@@ -8,9 +8,9 @@ import { createBlockFetch } from './block-fetch.ts'
 import { followBlocks } from './block-stream.ts'
 import { EventQueue } from './event-queue.ts'
 import { type FillOptions, type FillResult, fillRange } from './fill.ts'
+import { type BankOfNode, FinalBanks } from './final-banks.ts'
 import { Frontier, type Step } from './frontier.ts'
 import type { RawBlock } from './raw-block.ts'
-import { type BankOfNode, SlotBanks } from './slot-banks.ts'
 import type { SlotRange } from './slot-ranges.ts'
 
 export type IngestOptions = BatchWriterOptions & {
@@ -109,7 +109,7 @@ class IngestRun {
   readonly #events = new EventQueue<Event>()
   readonly #frontier: Frontier<PendingBlock>
   readonly #writer: BatchWriter
-  readonly #banks = new SlotBanks()
+  readonly #banks = new FinalBanks()
   readonly #fillBackoff
   readonly #unwritten = new Map<number, RawBlock>()
   /** Up to this slot the blocks of the chain are final. */

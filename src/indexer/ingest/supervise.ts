@@ -1,7 +1,7 @@
 import { messageOf } from '../../core/error.ts'
 import type { ChildWatcher } from '../../platform/process/child.ts'
 import { openSupervised, type Restart, supervise } from '../../platform/process/supervise.ts'
-import type { StopReason } from '../metrics.ts'
+import type { IngestStopReason } from '../metrics.ts'
 import { type StoreProcess, startStoreProcess } from '../store/process.ts'
 import type { StoreOptions } from '../store/protocol.ts'
 import { findOtherChain } from './chain-identity.ts'
@@ -27,7 +27,7 @@ export type IngestSupervisorStatus = {
   readonly ingest: IngestStatus | undefined
 }
 
-export type IngestStopped = { readonly reason: StopReason; readonly sinceMs: number; readonly message: string }
+export type IngestStopped = { readonly reason: IngestStopReason; readonly sinceMs: number; readonly message: string }
 
 /** Keeps one database process, and the ingest into it, running. */
 export type IngestSupervisor = AsyncDisposable & {

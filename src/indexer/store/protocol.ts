@@ -22,7 +22,7 @@ export type ResultHead = {
 /** What is known about a result after its last row. */
 export type ResultEnd = { readonly rows: number; readonly bytes: number; readonly elapsedSeconds: number }
 
-export type StopReason = 'timeout' | 'cancelled'
+export type InterruptReason = 'timeout' | 'cancelled'
 
 /** Requests from the parent to the database process. */
 export type StoreRequest =
@@ -43,7 +43,7 @@ export type StoreRequest =
   | { readonly kind: 'progress' }
   /** A customer's statement; `id` identifies it in later requests, and `owner` is its subscription. */
   | { readonly kind: 'query'; readonly id: number; readonly job: QueryJob; readonly owner: string }
-  | { readonly kind: 'interrupt'; readonly id: number; readonly reason: StopReason }
+  | { readonly kind: 'interrupt'; readonly id: number; readonly reason: InterruptReason }
   /** The next part of its result; a message is never larger than one part. */
   | { readonly kind: 'read'; readonly id: number }
   | { readonly kind: 'discard'; readonly id: number }

@@ -21,7 +21,7 @@ const BANKS_PER_SLOT_MAX = 16
  * What the node of the current connection reported about the banks of recent slots. Slot updates name a bank only by its id; a block has the id and the
  * blockhash, by which banks are compared with blocks from any other source.
  */
-export class SlotBanks {
+export class FinalBanks {
   readonly #slots = new Map<number, Slot>()
   #connection: number | undefined
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { SlotBanks } from './slot-banks.ts'
+import { FinalBanks } from './final-banks.ts'
 
 const bank = (id: number, connection = 1) => ({ connection, id: BigInt(id) })
 
 describe('the banks of a slot', () => {
   test('one that died, and all but the finalized one, have lost', () => {
-    const banks = new SlotBanks()
+    const banks = new FinalBanks()
     for (const id of [5, 6, 7]) banks.received(10, `hash${id}`, bank(id))
     assert.deepEqual([banks.finalBlockhash(10), banks.lostBlockhashes(10)], [undefined, []])
     banks.died(10, bank(6))
@@ -18,7 +18,7 @@ describe('the banks of a slot', () => {
   })
 
   test('a final bank whose block has not come names all others as lost, and its block when it comes', () => {
-    const banks = new SlotBanks()
+    const banks = new FinalBanks()
     banks.received(10, 'a', bank(5))
     banks.finalized(10, bank(6))
     assert.deepEqual([banks.finalBlockhash(10), banks.lostBlockhashes(10)], [undefined, ['a']])
@@ -27,7 +27,7 @@ describe('the banks of a slot', () => {
   })
 
   test('a node returned the same block as final, whatever its id is there', () => {
-    const banks = new SlotBanks()
+    const banks = new FinalBanks()
     banks.received(10, 'a', bank(5))
     banks.finalized(10, bank(900))
     banks.fetchedFinal(10, 'a')
@@ -35,7 +35,7 @@ describe('the banks of a slot', () => {
   })
 
   test('ids of another connection mean nothing', () => {
-    const banks = new SlotBanks()
+    const banks = new FinalBanks()
     assert.equal(banks.areNamed, false)
     banks.received(10, 'a', bank(5))
     banks.finalized(10, bank(6))
@@ -44,7 +44,7 @@ describe('the banks of a slot', () => {
   })
 
   test('memory is bounded in slots and in banks of a slot', () => {
-    const banks = new SlotBanks()
+    const banks = new FinalBanks()
     for (let slot = 0; slot < 600; slot++) banks.received(slot, `hash${slot}`, bank(slot))
     assert.deepEqual([banks.blockhashOf(599, bank(599)), banks.blockhashOf(20, bank(20))], ['hash599', undefined])
     for (let id = 0; id < 40; id++) banks.received(700, `hash${id}`, bank(id))
