@@ -7,9 +7,9 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { EXAMPLE_QUERIES } from '../src/indexer/example-queries.ts'
 import { makeTestChain } from '../src/indexer/ingest/test-blocks.ts'
 import { batchRowsOf, listRows } from '../src/indexer/ingest/test-rows.ts'
-import { QUERY_PACK } from '../src/indexer/query/pack.ts'
 import { type StoreProcess, startStoreProcess } from '../src/indexer/store/process.ts'
 import type { ChainBlock } from '../src/solana/chain-block.ts'
 import { geyserBytesOf } from '../src/solana/geyser/test-block.ts'
@@ -181,7 +181,7 @@ async function timePack(
   const limits = { secondsMax: 30, rowsMax: 1_000_000, bytesMax: 64_000_000 }
   const times: number[] = []
   do {
-    for (const { sql: query } of QUERY_PACK) {
+    for (const { sql: query } of EXAMPLE_QUERIES) {
       const startedMs = performance.now()
       const job = { query, parameters, defaultFormat: 'JSONCompact', settings: {}, limits }
       const response = await store.ask({ kind: 'query', id: -times.length - 1, job, owner: 'pack' })

@@ -4,9 +4,9 @@ import { prepareQueries } from '../../src/indexer/duckdb/customer-schema.ts'
 import { BASE_SCHEMA } from '../../src/indexer/duckdb/ddl.ts'
 import { openDuckStore } from '../../src/indexer/duckdb/store.ts'
 import { runComplete } from '../../src/indexer/duckdb/test-queries.ts'
+import { EXAMPLE_QUERIES } from '../../src/indexer/example-queries.ts'
 import { type Row, rowsIn } from '../../src/indexer/ingest/batch-rows.ts'
 import { batchOf } from '../../src/indexer/ingest/test-rows.ts'
-import { QUERY_PACK } from '../../src/indexer/query/pack.ts'
 import { type ColumnType, TABLES, type Table } from '../../src/indexer/schema.ts'
 import type { WriteBatch } from '../../src/indexer/store/store.ts'
 import { catalogueOf, openDuckDatabase } from '../../src/platform/db/duckdb.ts'
@@ -30,12 +30,12 @@ const POSTGRES: Readonly<Record<string, string>> = {
     percentile_cont(0.5) WITHIN GROUP (ORDER BY t.fee + t.compute_units), percentile_cont(0.95) WITHIN GROUP (ORDER BY t.fee + t.compute_units)
     FROM (SELECT DISTINCT program_id, slot, tx_index FROM instructions) i JOIN transactions t ON i.slot = t.slot AND i.tx_index = t.tx_index
     GROUP BY program ORDER BY calls DESC, program LIMIT 20`,
-  'account-history': QUERY_PACK.find(({ name }) => name === 'account-history')?.sql ?? '',
-  'largest-transfers': QUERY_PACK.find(({ name }) => name === 'largest-transfers')?.sql ?? '',
+  'account-history': EXAMPLE_QUERIES.find(({ name }) => name === 'account-history')?.sql ?? '',
+  'largest-transfers': EXAMPLE_QUERIES.find(({ name }) => name === 'largest-transfers')?.sql ?? '',
   'busiest-programs': `SELECT program_id, count(*) AS calls, count(DISTINCT fee_payer), count(*) FILTER (WHERE inner_index >= 0)
     FROM instructions GROUP BY program_id ORDER BY calls DESC, program_id LIMIT 10`,
   'blocks-by-leader': `SELECT leader, count(*) AS blocks, sum(tx_count), max(tx_count) FROM blocks GROUP BY leader ORDER BY blocks DESC, leader`,
-  'one-transaction': QUERY_PACK.find(({ name }) => name === 'one-transaction')?.sql ?? '',
+  'one-transaction': EXAMPLE_QUERIES.find(({ name }) => name === 'one-transaction')?.sql ?? '',
   errors: `SELECT err, count(*) AS times, count(DISTINCT fee_payer) FROM transactions WHERE NOT success GROUP BY err ORDER BY times DESC, err LIMIT 10`,
 }
 
@@ -53,7 +53,7 @@ export async function comparePack(
     clickhouse: await timesOfClickHouse(batches, values),
     postgres: await timesOfPostgres(batches, values),
   }
-  for (const { name } of QUERY_PACK) {
+  for (const { name } of EXAMPLE_QUERIES) {
     const [duckdb, clickhouse, postgres] = [engines.duckdb[name], engines.clickhouse[name], engines.postgres[name]]
     report('query pack', {
       query: name,
@@ -80,10 +80,10 @@ async function timesOf(run: (name: string) => Promise<unknown>, names: readonly 
   return times
 }
 
-const ALL = QUERY_PACK.map(({ name }) => name)
+const ALL = EXAMPLE_QUERIES.map(({ name }) => name)
 
 function packQuery(name: string) {
-  const query = QUERY_PACK.find((each) => each.name === name)
+  const query = EXAMPLE_QUERIES.find((each) => each.name === name)
   if (query === undefined) throw new RangeError(`no query ${name}`)
   return query
 }

@@ -1,7 +1,7 @@
 import { DIALECT_DIFFERENCES } from '../../src/indexer/dialect/differences.ts'
 import { OFFERED_FUNCTIONS, OFFERED_TABLE_FUNCTIONS } from '../../src/indexer/dialect/function-list.ts'
 import { TYPE_NAMES } from '../../src/indexer/dialect/parse-type.ts'
-import { QUERY_PACK } from '../../src/indexer/query/pack.ts'
+import { EXAMPLE_QUERIES } from '../../src/indexer/example-queries.ts'
 import { CLICKHOUSE_TYPES, COVERAGE, TABLES } from '../../src/indexer/schema.ts'
 import { interfaceSections } from './interface-sections.ts'
 import { GENERATED, table } from './markdown.ts'
@@ -28,7 +28,7 @@ export function schemaPage(): string {
     ...interfaceSections(),
     '## Questions',
     'These run on both engines and return the same rows; a test runs them on both with the same blocks. Values in braces are parameters, passed as `param_NAME`. Write table names without a database.',
-    ...QUERY_PACK.flatMap(({ question, sql }) => [`**${question}**`, `\`\`\`sql\n${sql}\n\`\`\``]),
+    ...EXAMPLE_QUERIES.flatMap(({ question, sql }) => [`**${question}**`, `\`\`\`sql\n${sql}\n\`\`\``]),
     '## What the embedded engine offers',
     'Statements are SELECT of ClickHouse: WITH for queries and for expressions, DISTINCT and DISTINCT ON, `*` and COLUMNS with EXCEPT, REPLACE and APPLY, PREWHERE, WHERE, GROUP BY with ALL, ROLLUP, CUBE, GROUPING SETS and WITH TOTALS, HAVING, WINDOW, QUALIFY, ORDER BY with ALL and WITH FILL of one column, LIMIT BY, LIMIT with OFFSET and WITH TIES, UNION, EXCEPT and INTERSECT, ARRAY JOIN and LEFT ARRAY JOIN, INNER, LEFT, RIGHT, FULL and CROSS JOIN with ALL, ANY, SEMI, ANTI, ASOF and GLOBAL, lambdas, and parameters, `{name:Identifier}` for tables included. Everything else is refused with its name and position. Names of functions may be written in any case. Aggregates take the endings `If`, `OrNull`, `OrDefault` and `Distinct`; those of `arrayReduce` take `Array`, too. A subquery of an expression may use columns of the SELECT around it. With one join a name that both tables have is the column of the left one.',
     ...OFFERED_FUNCTIONS.flatMap(({ name, functions }) => [

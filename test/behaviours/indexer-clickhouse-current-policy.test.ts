@@ -5,8 +5,8 @@ import { tableDdl, viewDdl } from '../../src/indexer/clickhouse/ddl.ts'
 import { applyClickHousePolicy } from '../../src/indexer/clickhouse/policy/policy.ts'
 import { CLICKHOUSE_GOOD } from '../../src/indexer/clickhouse/policy/test-good.ts'
 import { KEYWORD_ESCAPES } from '../../src/indexer/clickhouse/policy/test-keyword-escapes.ts'
+import { EXAMPLE_QUERIES } from '../../src/indexer/example-queries.ts'
 import { QueryError } from '../../src/indexer/query/error.ts'
-import { QUERY_PACK } from '../../src/indexer/query/pack.ts'
 import { parseStatement } from '../../src/indexer/query/statement.ts'
 import { CANARY, CLICKHOUSE_FUZZ, makeStatement } from '../../src/indexer/query/test-fuzz.ts'
 import { PUBLISHED_NAMES } from '../../src/indexer/schema.ts'
@@ -39,7 +39,7 @@ describe("the SQL policy against ClickHouse's current engine, 26.5 from npm", ()
   after(() => database?.terminate())
 
   test('the engine parses the statements that the policy writes', async () => {
-    for (const sql of [...CLICKHOUSE_GOOD, ...QUERY_PACK.map((query) => query.sql)]) {
+    for (const sql of [...CLICKHOUSE_GOOD, ...EXAMPLE_QUERIES.map((query) => query.sql)]) {
       const quoted = validate(sql).sql.replaceAll('\\', '\\\\').replaceAll("'", "\\'")
       assert.notEqual(await run(`SELECT formatQuery('${quoted}')`), '', sql)
     }

@@ -7,9 +7,9 @@ import { DIALECT_DIFFERENCES } from '../../src/indexer/dialect/differences.ts'
 import { prepareQueries } from '../../src/indexer/duckdb/customer-schema.ts'
 import { openDuckStore } from '../../src/indexer/duckdb/store.ts'
 import { runComplete } from '../../src/indexer/duckdb/test-queries.ts'
+import { EXAMPLE_QUERIES } from '../../src/indexer/example-queries.ts'
 import { makeTestChain } from '../../src/indexer/ingest/test-blocks.ts'
 import { batchOf, listRows } from '../../src/indexer/ingest/test-rows.ts'
-import { QUERY_PACK } from '../../src/indexer/query/pack.ts'
 import { tokenize } from '../../src/indexer/query/sql-tokens.ts'
 import { TABLES } from '../../src/indexer/schema.ts'
 import { type DuckDatabase, openDuckDatabase } from '../../src/platform/db/duckdb.ts'
@@ -105,10 +105,10 @@ describe('the dialect pack', () => {
       )
   })
 
-  test('the query pack of the documentation gives the same rows, rounding included', async () => {
+  test('the example queries of the documentation give the same rows, rounding included', async () => {
     const values = packValues(BATCH)
     // The ranges that coverage shows are written by the ingest, which does not run here.
-    for (const query of QUERY_PACK.filter(({ name }) => name !== 'coverage')) {
+    for (const query of EXAMPLE_QUERIES.filter(({ name }) => name !== 'coverage')) {
       const sql = withValues(query, values)
       const expected = resultOf((await clickhouse.query(`${sql} ${SETTINGS}`, 'JSONCompact')).text())
       assert.deepEqual((await embedded(sql)).rows, expected.rows, query.name)

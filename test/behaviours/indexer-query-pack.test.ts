@@ -4,9 +4,9 @@ import { openClickHouseStore } from '../../src/indexer/clickhouse/store.ts'
 import { prepareQueries } from '../../src/indexer/duckdb/customer-schema.ts'
 import { openDuckStore } from '../../src/indexer/duckdb/store.ts'
 import { runComplete } from '../../src/indexer/duckdb/test-queries.ts'
+import { EXAMPLE_QUERIES } from '../../src/indexer/example-queries.ts'
 import { makeTestChain } from '../../src/indexer/ingest/test-blocks.ts'
 import { batchOf } from '../../src/indexer/ingest/test-rows.ts'
-import { QUERY_PACK } from '../../src/indexer/query/pack.ts'
 import type { Store } from '../../src/indexer/store/store.ts'
 import { type DuckDatabase, openDuckDatabase } from '../../src/platform/db/duckdb.ts'
 import { delay, systemClock } from '../../src/platform/process/clock.ts'
@@ -17,7 +17,7 @@ const CHAIN = makeTestChain({ seed: 21, blocks: 60, transactionsPerBlock: 40 })
 const DATABASE = 'pack'
 const LIMITS = { secondsMax: 60, rowsMax: 10_000, bytesMax: 10_000_000 }
 
-describe('the query pack, on the embedded engine and on ClickHouse over the same blocks', () => {
+describe('the example queries, on the embedded engine and on ClickHouse over the same blocks', () => {
   let server: ClickHouseServer
   let database: DuckDatabase
   const batch = batchOf(CHAIN)
@@ -38,7 +38,7 @@ describe('the query pack, on the embedded engine and on ClickHouse over the same
     await server?.[Symbol.asyncDispose]()
   })
 
-  for (const query of QUERY_PACK) {
+  for (const query of EXAMPLE_QUERIES) {
     test(`${query.name}: ${query.question}`, async () => {
       const embedded = async (sql: string): Promise<string[][]> => {
         using connection = await database.connect()

@@ -1,11 +1,11 @@
+import type { ExampleQuery } from '../../src/indexer/example-queries.ts'
 import { columnAt, type Row, rowsIn } from '../../src/indexer/ingest/batch-rows.ts'
-import type { PackQuery } from '../../src/indexer/query/pack.ts'
 import type { WriteBatch } from '../../src/indexer/store/store.ts'
 
-/** Parameter values for the query pack that match some of these rows. */
+/** Parameter values for the example queries that match some of these rows. */
 export function packValues({
   rows,
-}: Pick<WriteBatch, 'rows'>): Readonly<Record<PackQuery['parameters'][number], string>> {
+}: Pick<WriteBatch, 'rows'>): Readonly<Record<ExampleQuery['parameters'][number], string>> {
   const [transfer] = rowsIn(rows, 'token_transfers').filter((row) => row[columnAt('token_transfers', 'mint')] !== '')
   const [transaction] = rowsIn(rows, 'transactions').filter((row) => row[columnAt('transactions', 'success')] === true)
   const text = (row: Row | undefined, at: number): string => String(row?.[at])
@@ -17,7 +17,7 @@ export function packValues({
 }
 
 /** The statement with its values inserted, for servers without query parameters. */
-export function withValues({ sql }: PackQuery, values: Readonly<Record<string, string>>): string {
+export function withValues({ sql }: ExampleQuery, values: Readonly<Record<string, string>>): string {
   return sql.replaceAll(/\{(\w+):String\}/g, (_all, name: string) => `'${values[name]}'`)
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { EXAMPLE_QUERIES } from '../../example-queries.ts'
 import { QueryError, type QueryErrorName } from '../../query/error.ts'
-import { QUERY_PACK } from '../../query/pack.ts'
 import { parseStatement } from '../../query/statement.ts'
 import { CLICKHOUSE_ESCAPES } from '../../query/test-hostile.ts'
 import { PUBLISHED_NAMES } from '../../schema.ts'
@@ -17,8 +17,8 @@ const GOOD = [
   "SELECT {a:String}, {b:Array(UInt64)}, { c : DateTime64(3, 'UTC') } FROM ((SELECT 1)) LIMIT {n:UInt64}",
 ]
 
-test('ordinary queries pass, and all of the query pack', () => {
-  for (const sql of [...GOOD, ...QUERY_PACK.map((query) => query.sql)]) {
+test('ordinary queries pass, and all example queries', () => {
+  for (const sql of [...GOOD, ...EXAMPLE_QUERIES.map((query) => query.sql)]) {
     assert.doesNotThrow(() => validate(sql), sql)
   }
 })

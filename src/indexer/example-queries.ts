@@ -2,7 +2,7 @@
  * Example queries for the tables, in SQL that gives the same rows on both engines. They are part of docs/schema.md, and a test runs each on both
  * engines. Parameters have the form of the interface: `{name:Type}`, given as `param_name`.
  */
-export type PackQuery = {
+export type ExampleQuery = {
   readonly name: string
   /** The question that the query answers. */
   readonly question: string
@@ -11,7 +11,7 @@ export type PackQuery = {
   readonly parameters: readonly ('account' | 'mint' | 'signature')[]
 }
 
-export const QUERY_PACK: readonly PackQuery[] = [
+export const EXAMPLE_QUERIES: readonly ExampleQuery[] = [
   {
     name: 'transactions-per-minute',
     question: 'How many transactions a minute, and how many of them failed?',
