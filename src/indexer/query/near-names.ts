@@ -1,3 +1,4 @@
+import { editDistance } from '../../core/did-you-mean.ts'
 import { foldName } from './sql-tokens.ts'
 
 /** Longer names are not compared as a whole: the work grows with the product of the lengths. */
@@ -8,27 +9,9 @@ export function nearNames(name: string, among: Iterable<string>, count: number):
   const folded = foldName(name).slice(0, COMPARED_LENGTH_MAX)
   const limit = Math.max(2, Math.floor(folded.length / 3))
   return [...new Set(among)]
-    .map((each) => ({ each, score: distance(folded, foldName(each).slice(0, COMPARED_LENGTH_MAX)) }))
+    .map((each) => ({ each, score: editDistance(folded, foldName(each).slice(0, COMPARED_LENGTH_MAX)) }))
     .filter(({ score }) => score <= limit)
     .sort((a, b) => a.score - b.score || (a.each < b.each ? -1 : 1))
     .slice(0, count)
     .map(({ each }) => each)
-}
-
-/** Number of letters to change, insert or remove. */
-function distance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, at) => at)
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= b.length; j++)
-      next.push(
-        Math.min(
-          (row[j] as number) + 1,
-          (next[j - 1] as number) + 1,
-          (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1),
-        ),
-      )
-    row = next
-  }
-  return row[b.length] as number
 }
