@@ -1,7 +1,7 @@
 import { arrayOf, STRING, UINT16, UINT32 } from '../types.ts'
 import { condition, constantNumber, constantText, numberSql, quoteText, type Value, value } from '../value.ts'
 import { type CallArguments, define, defineAll, type FunctionDefinition, stringValue } from './definition.ts'
-import { textArg } from './text-arguments.ts'
+import { textArg } from './text/arguments.ts'
 
 /** Parts of URLs, and IPv4 addresses as texts and numbers. The patterns do not validate a URL, as those of ClickHouse do not. */
 

@@ -1,7 +1,7 @@
-import { asInt, isNumber, type Type } from '../types.ts'
-import { bytesSql, constantText, numberSql, toText, type Value } from '../value.ts'
-import { bound, type CallArguments, define, defineAll, type FunctionDefinition, stringValue } from './definition.ts'
-import { bytes, textArg } from './text-arguments.ts'
+import { asInt, isNumber, type Type } from '../../types.ts'
+import { bytesSql, constantText, numberSql, toText, type Value } from '../../value.ts'
+import { bound, type CallArguments, define, defineAll, type FunctionDefinition, stringValue } from '../definition.ts'
+import { bytes, textArg } from './arguments.ts'
 
 /** Texts in other writings: binary digits, base64 of URLs, escapes of URLs and XML, printf. */
 

@@ -1,5 +1,5 @@
-import { foldName } from '../../query/sql-tokens.ts'
-import { arrayOf, asInt, int, STRING, type Type } from '../types.ts'
+import { foldName } from '../../../query/sql-tokens.ts'
+import { arrayOf, asInt, int, STRING, type Type } from '../../types.ts'
 import {
   bytesSql,
   condition,
@@ -11,7 +11,7 @@ import {
   toText,
   type Value,
   value,
-} from '../value.ts'
+} from '../../value.ts'
 import {
   bound,
   type CallArguments,
@@ -20,8 +20,8 @@ import {
   type FunctionDefinition,
   stringValue,
   uint64Value,
-} from './definition.ts'
-import { bytes, pattern, textArg } from './text-arguments.ts'
+} from '../definition.ts'
+import { bytes, pattern, textArg } from './arguments.ts'
 
 const whole = (input: CallArguments, at: number): string => `CAST(${numberSql(input.arg(at))} AS BIGINT)`
 

@@ -1,6 +1,6 @@
-import { BYTES } from '../types.ts'
-import { constantText, type Value, value } from '../value.ts'
-import type { CallArguments } from './definition.ts'
+import { BYTES } from '../../types.ts'
+import { constantText, type Value, value } from '../../value.ts'
+import type { CallArguments } from '../definition.ts'
 
 /** A text argument. Bytes that a function decoded before are an error here unless they are UTF-8. */
 export function textArg(input: CallArguments, at: number): string {

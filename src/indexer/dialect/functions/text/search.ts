@@ -1,5 +1,5 @@
-import { arrayOf, STRING, type Type, UINT64 } from '../types.ts'
-import { condition, constantNumber, constantText, type Value, value } from '../value.ts'
+import { arrayOf, STRING, type Type, UINT64 } from '../../types.ts'
+import { condition, constantNumber, constantText, type Value, value } from '../../value.ts'
 import {
   bound,
   type CallArguments,
@@ -8,8 +8,8 @@ import {
   type FunctionDefinition,
   stringValue,
   uint64Value,
-} from './definition.ts'
-import { pattern, textArg } from './text-arguments.ts'
+} from '../definition.ts'
+import { pattern, textArg } from './arguments.ts'
 
 /** Functions that find several things in a text: matches, groups, words and parts. */
 
