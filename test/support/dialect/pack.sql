@@ -404,3 +404,11 @@ SELECT a, b FROM (SELECT [1] AS x, emptyArrayUInt64() AS y) LEFT ARRAY JOIN x AS
 SELECT (number * 100, 1) IN (SELECT 5, 1) AS a, (number * 100, 'x') NOT IN (SELECT 200, 'x') AS b FROM numbers(4)
 SELECT ('5', 1) IN (SELECT 5, 1) AS a, (5, 1) IN (SELECT '5', 1) AS b, (materialize('x'), 1) IN (SELECT 5, 1) AS c, (toInt64(-1), 1) IN (SELECT toUInt64(18446744073709551615), 1) AS d, (1, NULL) IN (SELECT 1, NULL) AS e
 SELECT (slot, tx_index) IN (SELECT max(slot), 0 FROM transactions) AS a, count() AS c FROM transactions GROUP BY a ORDER BY a
+SELECT arrayMap(i -> position('äbcabc', 'b', i), range(0, 11)) AS a, arrayMap(i -> positionUTF8('äbcäbc', 'b', i), range(0, 9)) AS b, arrayMap(i -> locate('b', 'abcabc', i), range(0, 9)) AS c, arrayMap(i -> positionCaseInsensitive('aBcabc', 'b', i), range(0, 9)) AS d
+SELECT arrayMap(i -> position('abc', '', i), range(0, 7)) AS a, position('aäb', '', 3) AS b, position('äa', 'ä', 2) AS c, position(materialize('abcabc'), materialize('b'), materialize(toUInt8(3))) AS d, position(toNullable('abc'), 'c', 2) AS e
+SELECT leader, position(leader, substring(leader, 3, 1), 4) AS p FROM blocks ORDER BY slot LIMIT 1 + 1 OFFSET 6 / 3
+SELECT number FROM numbers(10) ORDER BY number LIMIT -1 + (5 % 3) * 2, intDiv(5, 2)
+SELECT hex(toInt8(-1)) AS a, hex(toInt16(-256)) AS b, hex(toInt32(-2)) AS c, hex(toInt64(-1)) AS d, hex(toInt32(255)) AS e, hex(-1) AS f, bin(toInt16(-2)) AS g, bin(5) AS h, hex(toInt128(-1)) AS i
+SELECT CAST([1.7] AS Array(Int64)) AS a, CAST([-1.7, 2.5] AS Array(Int32)) AS b, CAST([1.5, 2.999] AS Array(Decimal(9, 2))) AS c, CAST([[1.7], [2.2, 3.9]] AS Array(Array(Int8))) AS d
+SELECT CAST(['1', '2'] AS Array(UInt8)) AS a, CAST([1.7, NULL] AS Array(Nullable(Int64))) AS b, CAST([300, -1] AS Array(UInt8)) AS c, CAST([1, 0, 2] AS Array(Bool)) AS d, CAST(['2024-01-01'] AS Array(Date)) AS e, CAST([] AS Array(Int64)) AS f
+SELECT position(x, 'c', 2) AS a, position('abc', x, 2) AS b, position(x, '', 2) AS c, position('abc', 'c', y) AS d, positionUTF8('abc', '', y) AS e FROM (SELECT materialize(CAST(NULL AS Nullable(String))) AS x, materialize(CAST(NULL AS Nullable(UInt8))) AS y)

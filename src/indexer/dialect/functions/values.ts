@@ -352,6 +352,9 @@ function elementOf(input: CallArguments): Value {
   return value(`struct_extract(${of.sql}, '${at}')`, type)
 }
 
+const isUntyped = ({ kind }: Type): boolean => kind === 'unknown' || kind === 'nothing'
+const arrayDepth = (type: Type): number => (type.kind === 'array' ? arrayDepth(type.of) + 1 : 0)
+
 /** CAST(x AS T). */
 export function castValue(given: Value, type: Type, fail: CallArguments['fail']): Value {
   if (type.kind === 'string')
@@ -382,6 +385,12 @@ export function castValue(given: Value, type: Type, fail: CallArguments['fail'])
       result,
     )
   if (type.kind === 'array' && typeName(given.type) === typeName(type)) return given
+  if (type.kind === 'array' && given.type.kind === 'array' && !isUntyped(given.type.of)) {
+    // Arrays inside of arrays have parameters of their own.
+    const name = `c${arrayDepth(type)}_`
+    const element = castValue(value(name, given.type.of), type.of, fail)
+    return value(`list_transform(${given.sql}, lambda ${name}: ${plainSql(element)})`, result)
+  }
   const isList = type.kind === 'array' && isNumber(type.of)
   if (given.type.kind === 'string' && type.kind !== 'uuid' && !isList)
     throw fail(`cannot convert ${typeName(given.type)} to ${typeName(type)}`)

@@ -5,9 +5,10 @@ import { expressionKey } from '../expression/key.ts'
 import { orderSql } from '../not-a-number.ts'
 import type { Expression, Select } from '../syntax.ts'
 import { type Type, UNKNOWN } from '../types.ts'
-import { conditionSql, constantNumber, plainSql, type Value } from '../value.ts'
+import { conditionSql, plainSql, type Value } from '../value.ts'
 import { fillSql, type Ordered } from './fill.ts'
 import type { Item } from './items.ts'
+import { rowCount } from './row-count.ts'
 
 /** The SQL for rows of `base`, of which `where` are the conditions. */
 type Rows = { sql(base: string, where: readonly string[]): string }
@@ -146,17 +147,4 @@ function position(expression: Expression, items: readonly Item[]): number | unde
       `ORDER BY ${expression.text} at position ${expression.at} is not in the SELECT list.`,
     )
   return at
-}
-
-function rowCount(expression: Expression, context: Context): number {
-  const count =
-    expression.kind === 'parameter'
-      ? context.compilation.numberParameter(expression.name, expression.at)
-      : constantNumber(compile(expression, context))
-  if (count === undefined || !Number.isSafeInteger(count) || count < 0)
-    throw new QueryError(
-      'INVALID_LIMIT_EXPRESSION',
-      `LIMIT and OFFSET take a whole number, at position ${expression.at}.`,
-    )
-  return count
 }

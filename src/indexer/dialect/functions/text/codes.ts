@@ -5,13 +5,19 @@ import { bytes, textArg } from './arguments.ts'
 
 /** Texts in other writings: binary digits, base64 of URLs, escapes of URLs and XML, printf. */
 
+/** Hexadecimal digits of a whole number, of a negative one those of all its bytes; undefined for another type. */
+export function numberDigits(given: Value): string | undefined {
+  const type = asInt(given.type)
+  if (type === undefined) return undefined
+  // The engine has the digits of 64 bits for all smaller types.
+  const isNarrow = type.isSigned && type.bits < 64
+  return `to_hex(${isNarrow ? `(CAST(${numberSql(given)} AS BIGINT) & ${2n ** BigInt(type.bits) - 1n})` : numberSql(given)})`
+}
+
 /** Binary digits of a number or of the bytes of a text, in whole bytes. */
 function bin(input: CallArguments): Value {
   const given = input.arg(0)
-  const digits =
-    asInt(given.type) === undefined
-      ? `hex(${given.isBytes === true ? given.sql : textArg(input, 0)})`
-      : `to_hex(${numberSql(given)})`
+  const digits = numberDigits(given) ?? `hex(${given.isBytes === true ? given.sql : textArg(input, 0)})`
   const even = `lpad(${digits}, CAST((length(${digits}) + 1) // 2 * 2 AS INTEGER), '0')`
   const nibbles = Array.from({ length: 16 }, (_, at) => `'${at.toString(2).padStart(4, '0')}'`)
   return stringValue(

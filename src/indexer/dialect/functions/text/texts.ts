@@ -22,6 +22,8 @@ import {
   uint64Value,
 } from '../definition.ts'
 import { bytes, pattern, textArg } from './arguments.ts'
+import { numberDigits } from './codes.ts'
+import { POSITION_FUNCTIONS } from './position.ts'
 
 const whole = (input: CallArguments, at: number): string => `CAST(${numberSql(input.arg(at))} AS BIGINT)`
 
@@ -153,10 +155,9 @@ function split(input: CallArguments, of: number, by: string): Value {
 /** A hexadecimal number without leading zeros but with complete bytes, or the bytes of a text. */
 function hex(input: CallArguments): Value {
   const given = input.arg(0)
-  if (given.type.kind === 'int' || given.type.kind === 'bool')
-    return stringValue(
-      `(CASE WHEN strlen(to_hex(${numberSql(given)})) % 2 = 1 THEN '0' ELSE '' END || to_hex(${numberSql(given)}))`,
-    )
+  const digits = numberDigits(given)
+  if (digits !== undefined)
+    return stringValue(`(CASE WHEN strlen(${digits}) % 2 = 1 THEN '0' ELSE '' END || ${digits})`)
   return stringValue(`hex(${given.isBytes === true ? given.sql : textArg(input, 0)})`)
 }
 
@@ -210,12 +211,6 @@ const flags = "'s'"
 /** Without the ending UTF8 only these letters change. */
 const CAPITALS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ'
 
-/** The byte at which a text begins in another one, from 1. */
-const bytePosition = (of: string, part: string): Value =>
-  uint64Value(
-    `(CASE WHEN strpos(${of}, ${part}) = 0 THEN 0 ELSE strlen(left(${of}, strpos(${of}, ${part}) - 1)) + 1 END)`,
-  )
-
 export const TEXT_FUNCTIONS: readonly FunctionDefinition[] = [
   ...defineAll('length octet_length', 1, length),
   ...defineAll('lengthUTF8 char_length character_length', 1, (input) => uint64Value(`length(${textArg(input, 0)})`)),
@@ -251,12 +246,7 @@ export const TEXT_FUNCTIONS: readonly FunctionDefinition[] = [
   ...defineAll('trimRight rtrim', [1, 2], trimmed('rtrim')),
   ...defineAll('startsWith startsWithUTF8', 2, (input) => edge(input, 'starts_with')),
   ...defineAll('endsWith endsWithUTF8', 2, (input) => edge(input, 'ends_with')),
-  ...defineAll('position strpos instr', 2, (input) => bytePosition(textArg(input, 0), textArg(input, 1))),
-  define('positionUTF8', 2, (input) => uint64Value(`strpos(${textArg(input, 0)}, ${textArg(input, 1)})`)),
-  define('locate', 2, (input) => bytePosition(textArg(input, 1), textArg(input, 0))),
-  define('positionCaseInsensitive', 2, (input) =>
-    bytePosition(`lower(${textArg(input, 0)})`, `lower(${textArg(input, 1)})`),
-  ),
+  ...POSITION_FUNCTIONS,
   define('countSubstrings', 2, (input) =>
     uint64Value(
       `(strlen(${textArg(input, 0)}) - strlen(replace(${textArg(input, 0)}, ${textArg(input, 1)}, ''))) // greatest(strlen(${textArg(input, 1)}), 1)`,
