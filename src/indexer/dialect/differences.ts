@@ -32,7 +32,7 @@ export const DIALECT_DIFFERENCES: readonly { readonly text: string; readonly exa
     text: '`substring`, `left`, `right`, `reverse` and padding count characters of UTF-8, not bytes.',
   },
   {
-    text: '`arrayCumSum`, `arrayCumSumNonNegative`, `arrayEnumerateUniq`, `arrayFill`, `arrayReverseFill`, `arraySplit`, `arrayReverseSplit`, `hasSubstr`, `groupArrayMovingSum`, `groupArrayMovingAvg` and `maxIntersections` take at most 4,000 elements, `quantileExactWeighted` and `quantilesExactWeighted` 100,000 (`list_length`).',
+    text: '`arrayCumSum`, `arrayCumSumNonNegative`, `arrayEnumerateUniq`, `arrayFill`, `arrayReverseFill`, `arraySplit`, `arrayReverseSplit`, `hasSubstr`, `groupArrayMovingSum`, `groupArrayMovingAvg` and `maxIntersections` take at most 4,000 elements, `quantileExactWeighted` and `quantilesExactWeighted` 100,000 (`list_length`). `sumMap`, `minMap`, `maxMap` and `topKWeighted` take as many elements as 16,000,000 divided by the number of keys, `histogram` by that of buckets.',
   },
   { text: 'The elements of `arrayUnion` and `arraySymmetricDifference` are in the order of the arguments.' },
   {

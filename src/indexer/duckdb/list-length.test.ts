@@ -44,6 +44,52 @@ describe('functions whose work grows with the square of a list', () => {
   })
 })
 
+describe('aggregates that read all values once for each key or bucket', () => {
+  const OF_KEYS = [
+    'sumMap(map(number, 1))',
+    'minMap([number], [1])',
+    'maxMap(map(number, 1))',
+    'topKWeighted(3)(number, 1)',
+  ]
+
+  test('compute with 16,000,000 steps and refuse more', async () => {
+    for (const call of OF_KEYS) {
+      const { body } = await opened.ask(ofRows(`length(toString(${call})) > 0`, 4000))
+      assert.equal(body.toString(), '[1]\n', call)
+      await assert.rejects(opened.ask(ofRows(call, 4001)), /list_length/, call)
+    }
+    await assert.rejects(opened.ask(ofRows('histogram(250)(number)', 64_001)), /list_length/)
+  })
+
+  test('take many rows where there are few keys or buckets', async () => {
+    const { body } = await opened.ask(
+      ofRows('sumMap(map(number % 2, 1)), topKWeighted(1)(number % 3, number), histogram(2)(number)', 200_000),
+    )
+    assert.equal(body.toString(), '[{"0":"100000","1":"100000"},[1],[[0,99999.5,100000],[99999.5,199999,100000]]]\n')
+  })
+
+  test('each value is in one bucket, the largest in the last', async () => {
+    const { body } = await opened.ask(
+      'SELECT histogram(5)(number), histogramIf(2)(number, number > 20), histogram(2)(toNullable(7)) FROM numbers(23)',
+    )
+    const five = [0, 1, 2, 3, 4].map((at) => [4.4 * at, 4.4 * (at + 1), [5, 4, 5, 4, 5][at]])
+    assert.deepEqual(
+      JSON.parse(body.toString(), (_, each) => (typeof each === 'number' ? Number(each.toFixed(9)) : each)),
+      [
+        five.map((each) => each.map((number) => Number(number?.toFixed(9)))),
+        [
+          [21, 21.5, 1],
+          [21.5, 22, 1],
+        ],
+        [
+          [7, 7, 0],
+          [7, 7, 23],
+        ],
+      ],
+    )
+  })
+})
+
 describe('weighted quantiles', () => {
   test('are computed in one pass', async () => {
     const { body } = await opened.ask(

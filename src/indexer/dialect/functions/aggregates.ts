@@ -18,7 +18,8 @@ import {
   UNKNOWN,
 } from '../types.ts'
 import { constantNumber, constantText, numberSql, plainSql, quoteText, toText, type Value, value } from '../value.ts'
-import type { CallArguments } from './definition.ts'
+import { bound, type CallArguments } from './definition.ts'
+import { ofFewReads } from './list-length.ts'
 
 /** What an aggregate function gets for one call. */
 export type AggregateInput = CallArguments & {
@@ -247,15 +248,18 @@ function histogram(input: AggregateInput): Value {
   const bins = constantNumber(input.parameters[0])
   if (bins === undefined || bins < 1 || bins > 250 || !Number.isInteger(bins))
     throw input.wrongType('takes a number of buckets up to 250')
-  const sorted = sortedValues(input, double(input.arg(0)))
-  const [from, to] = [`list_extract(${sorted}, 1)`, `list_extract(${sorted}, -1)`]
-  const edge = (at: string): string => `(${from} + (${to} - ${from}) * ${at} / ${bins})`
-  const inside = `len(list_filter(${sorted}, lambda v_: v_ >= ${edge('b_')} AND (v_ < ${edge('(b_ + 1)')} OR b_ = ${bins - 1})))`
   const type = arrayOf({ kind: 'tuple', items: [FLOAT64, FLOAT64, FLOAT64] })
-  return value(
-    `coalesce(list_transform(range(0, ${bins}), lambda b_: struct_pack("1" := ${edge('b_')}, "2" := ${edge('(b_ + 1)')}, "3" := CAST(${inside} AS DOUBLE))), [])`,
-    type,
+  const made = bound(input, sortedValues(input, double(input.arg(0))), (list) =>
+    bound(input, `list_extract(${list}, 1)`, (from) =>
+      bound(input, `list_extract(${list}, -1)`, (to) => {
+        const edge = (at: string): string => `(${from} + (${to} - ${from}) * ${at} / ${bins})`
+        const inside = `len(list_filter(${list}, lambda v_: v_ >= ${edge('b_')} AND (v_ < ${edge('(b_ + 1)')} OR b_ = ${bins - 1})))`
+        const bucket = `struct_pack("1" := ${edge('b_')}, "2" := ${edge('(b_ + 1)')}, "3" := CAST(${inside} AS DOUBLE))`
+        return ofFewReads(input, list, String(bins), `list_transform(range(0, ${bins}), lambda b_: ${bucket})`)
+      }),
+    ),
   )
+  return value(made, type)
 }
 
 export const AGGREGATES: readonly AggregateDefinition[] = [

@@ -15,3 +15,12 @@ export function ofShortList(
 ): string {
   return guarded(sql, `len(${list}) > ${max}`, `${input.name} takes at most ${max} elements (list_length)`)
 }
+
+/** Most steps of a function that reads a list once for each of its keys or buckets. */
+const KEY_STEPS_MAX = SQUARE_LENGTH_MAX ** 2
+
+/** `sql`, unless it would read a list too often for its length. */
+export function ofFewReads(input: Pick<CallArguments, 'name'>, list: string, reads: string, sql: string): string {
+  const message = `${input.name} takes at most ${KEY_STEPS_MAX} elements times keys or buckets (list_length)`
+  return guarded(sql, `len(${list}) * ${reads} > ${KEY_STEPS_MAX}`, message)
+}

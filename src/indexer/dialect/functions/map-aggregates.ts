@@ -2,6 +2,7 @@ import { arrayOf, asInt, duckType, int, isNumber, notNull, plain, type Type } fr
 import { constantNumber, numberSql, plainSql, type Value, value } from '../value.ts'
 import { type AggregateDefinition, type AggregateInput, defineAggregate } from './aggregates.ts'
 import { bound } from './definition.ts'
+import { ofFewReads } from './list-length.ts'
 
 /** Aggregates by key: of maps, of pairs of arrays, and of weighted values. */
 
@@ -42,11 +43,10 @@ function byKey(reduce: 'list_sum' | 'list_min' | 'list_max') {
       `list_transform(${keys}, lambda k_: CAST(${reduce}(${valuesOf(entries)}) AS ${duckType(type)}))`
     const isMap = input.arg(0).type.kind === 'map'
     const made = bound(input, sql, (entries) =>
-      bound(input, keysOf(entries), (keys) =>
-        isMap
-          ? `map(${keys}, ${reduced(entries, keys)})`
-          : `struct_pack("1" := ${keys}, "2" := ${reduced(entries, keys)})`,
-      ),
+      bound(input, keysOf(entries), (keys) => {
+        const values = ofFewReads(input, entries, `len(${keys})`, reduced(entries, keys))
+        return isMap ? `map(${keys}, ${values})` : `struct_pack("1" := ${keys}, "2" := ${values})`
+      }),
     )
     return value(
       made,
@@ -61,11 +61,11 @@ function topKWeighted(input: AggregateInput): Value {
   if (max === undefined || max < 1 || max > 65_536) throw input.wrongType('takes a number of elements up to 65536')
   const [of, weight] = [input.arg(0), input.arg(1)]
   const entries = `coalesce(${input.engine('list', `struct_pack(key := ${plainSql(of)}, value := CAST(${numberSql(weight)} AS HUGEINT))`)}, [])`
-  const sorted = bound(
-    input,
-    entries,
-    (known) =>
-      `list_sort(list_transform(list_distinct(list_transform(${known}, lambda e_: ${KEY})), lambda k_: struct_pack(n := -list_sum(${valuesOf(known)}), v := k_)))`,
+  const keysOf = (known: string): string => `list_distinct(list_transform(${known}, lambda e_: ${KEY}))`
+  const sums = (known: string, keys: string): string =>
+    `list_transform(${keys}, lambda k_: struct_pack(n := -list_sum(${valuesOf(known)}), v := k_))`
+  const sorted = bound(input, entries, (known) =>
+    bound(input, keysOf(known), (keys) => ofFewReads(input, known, `len(${keys})`, `list_sort(${sums(known, keys)})`)),
   )
   return value(
     `list_transform(list_slice(${sorted}, 1, ${max}), lambda s_: struct_extract(s_, 'v'))`,
