@@ -17,7 +17,6 @@ type Part =
   | { kind: 'message'; value: Field[] }
 type Field = { field: number; part: Part }
 
-const PAD = Buffer.from('pad')
 const u64 = fc.oneof(fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }), fc.bigInt({ min: 0n, max: 300n }))
 const { message } = fc.letrec<{ message: Field[]; field: Field }>((tie) => ({
   message: fc.array(tie('field'), { maxLength: 6 }),
@@ -82,19 +81,20 @@ function write(writer: ProtobufWriter, fields: readonly Field[]): void {
     else if (part.kind === 'bool') writer.bool(field, part.value)
     else if (part.kind === 'double') writer.double(field, part.value)
     else if (part.kind === 'bytes' && field % 2 === 0) writer.bytes(field, part.value)
-    else if (part.kind === 'bytes') writer.range(field, Buffer.concat([PAD, part.value, PAD]), 3, 3 + part.value.length)
+    else if (part.kind === 'bytes') writeDirectly(writer, field, part.value)
     else if (part.kind === 'text') writer.text(field, part.value)
     else if (part.kind === 'packed') writer.packedUints(field, part.value)
-    else writeNested(writer, field, part)
+    else writer.message(field, () => write(writer, part.value))
   }
 }
 
-/** With and without a length that is expected, which may be wrong. */
-function writeNested(writer: ProtobufWriter, field: number, { value }: Extract<Part, { kind: 'message' }>): void {
-  if (field % 2 === 0) return writer.message(field, () => write(writer, value))
-  const begun = writer.begin(field, [0, 100, 200, 20_000][value.length % 4])
-  write(writer, value)
-  writer.end(begun)
+/** By the caller, in more room than it needs. */
+function writeDirectly(writer: ProtobufWriter, field: number, value: Uint8Array): void {
+  if (value.length === 0) return
+  writer.lengthPrefix(field, value.length)
+  const at = writer.reserve(value.length + 20)
+  writer.buffer.set(value, at)
+  writer.advance(at + value.length)
 }
 
 /** The same with the library's writer; default values are omitted explicitly. */

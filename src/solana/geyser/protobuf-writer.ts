@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer'
-import { copyBytes } from '../../core/copy-bytes.ts'
+import { varintBytes } from './varint.ts'
 
 const VARINT = 0
 const FIXED64 = 1
@@ -7,10 +7,6 @@ const LENGTH_DELIMITED = 2
 
 /** Messages are allocated from slabs of this size. A reference to a message keeps its slab in memory. */
 const SLAB_BYTES = 64 * 1024
-/** What `begin` returns is a position times this, plus the bytes of the length, of which there are at most 8. */
-const LENGTH_BYTES_BASE = 16
-/** Copying so few bytes one by one takes less time than a call. */
-const LOOP_BYTES_MAX = 64
 
 /**
  * Writes protobuf fields directly into one growing buffer, for messages encoded by the thousand. Fields must be written in
@@ -58,22 +54,6 @@ export class ProtobufWriter {
     this.raw(value)
   }
 
-  /** The bytes [from, to) of `source`; as `bytes`, without a view of them. */
-  range(field: number, source: Uint8Array, from: number, to: number): void {
-    if (to > from) this.presentRange(field, source, from, to)
-  }
-
-  presentRange(field: number, source: Uint8Array, from: number, to: number): void {
-    const bytes = to - from
-    this.lengthPrefix(field, bytes)
-    this.#reserve(bytes)
-    const buffer = this.#buffer
-    let at = this.#length
-    if (bytes > LOOP_BYTES_MAX) copyBytes(source, from, to, buffer, at)
-    else for (let i = from; i < to; i++) buffer[at++] = source[i] as number
-    this.#length += bytes
-  }
-
   text(field: number, value: string): void {
     if (value.length > 0) this.presentText(field, value)
   }
@@ -93,35 +73,20 @@ export class ProtobufWriter {
     })
   }
 
-  /** A nested message; written even when it is empty. */
+  /** A nested message; written even when it is empty. What it contains is moved where its length takes more than one byte. */
   message(field: number, write: () => void): void {
-    const begun = this.begin(field)
-    write()
-    this.end(begun)
-  }
-
-  /**
-   * Begins a nested message, which `end` ends with the result. `bytesExpected` is how long it will be: where the length takes as many bytes as was
-   * expected, what was written is not moved.
-   */
-  begin(field: number, bytesExpected = 0): number {
-    const lengthBytes = varintBytes(bytesExpected)
     this.#tag(field, LENGTH_DELIMITED)
-    this.#reserve(lengthBytes)
-    this.#length += lengthBytes
+    this.#reserve(1)
+    this.#length += 1
     // Relative to the start: the message may move to another slab while it is written.
-    return (this.#length - this.#start) * LENGTH_BYTES_BASE + lengthBytes
-  }
-
-  end(begun: number): void {
-    const expected = begun % LENGTH_BYTES_BASE
-    const from = (begun - expected) / LENGTH_BYTES_BASE
+    const from = this.#length - this.#start
+    write()
     const bytes = this.#length - this.#start - from
-    const extra = varintBytes(bytes) - expected
+    const extra = varintBytes(bytes) - 1
     this.#reserve(extra)
     const bodyAt = this.#start + from
-    if (extra !== 0) this.#buffer.copyWithin(bodyAt + extra, bodyAt, this.#length)
-    this.#length = bodyAt - expected
+    if (extra > 0) this.#buffer.copyWithin(bodyAt + extra, bodyAt, this.#length)
+    this.#length = bodyAt - 1
     this.#varint(bytes)
     this.#length += bytes
   }
@@ -137,6 +102,22 @@ export class ProtobufWriter {
     this.#reserve(bytes.length)
     this.#buffer.set(bytes, this.#length)
     this.#length += bytes.length
+  }
+
+  /** Where the next `bytes` bytes go in `buffer`. They are written without this class, and `advance` ends them. */
+  reserve(bytes: number): number {
+    this.#reserve(bytes)
+    return this.#length
+  }
+
+  /** Valid until the next call. */
+  get buffer(): Uint8Array {
+    return this.#buffer
+  }
+
+  /** All bytes before `to` are written. */
+  advance(to: number): void {
+    this.#length = to
   }
 
   /** The bytes written since the last `take`. They are not changed later. */
@@ -185,10 +166,4 @@ export class ProtobufWriter {
     this.#start = 0
     this.#length = written
   }
-}
-
-function varintBytes(value: number): number {
-  let bytes = 1
-  for (let rest = value; rest > 127; rest = Math.floor(rest / 128)) bytes++
-  return bytes
 }

@@ -1,6 +1,4 @@
-import { readCompactU16 } from '../transaction/compact-u16.ts'
 import type { ParsedTransaction } from '../transaction/types.ts'
-import { createWireFields, locateFields } from '../transaction/wire-fields.ts'
 import type { ProtobufWriter } from './protobuf-writer.ts'
 
 // Field numbers: proto/solana-storage.proto.
@@ -42,71 +40,4 @@ function writeMessage(writer: ProtobufWriter, transaction: ParsedTransaction): v
     if (config.loadedAccountsDataSizeLimit !== null) writer.presentUint(3, config.loadedAccountsDataSizeLimit)
     if (config.heapSize !== null) writer.presentUint(4, config.heapSize)
   })
-}
-
-const fields = createWireFields()
-const SIGNATURE_BYTES = 64
-const KEY_BYTES = 32
-/** Tags and lengths of an instruction or a lookup. */
-const TAG_BYTES = 6
-
-/** As `writeTransaction`, directly from the wire form of a valid transaction that has wire fields (`hasWireFields`). */
-export function writeWireTransaction(writer: ProtobufWriter, wire: Uint8Array): void {
-  locateFields(wire, fields)
-  const { signatures, signaturesAt } = fields
-  const messageAt = signaturesAt + signatures * SIGNATURE_BYTES
-  for (let at = signaturesAt; at < messageAt; at += SIGNATURE_BYTES)
-    writer.presentRange(1, wire, at, at + SIGNATURE_BYTES)
-  const begun = writer.begin(2, wire.length - messageAt)
-  writeWireMessage(writer, wire)
-  writer.end(begun)
-}
-
-function writeWireMessage(writer: ProtobufWriter, wire: Uint8Array): void {
-  const { headerAt, keysAt, blockhashAt, instructions, instructionsAt, isVersioned } = fields
-  const header = writer.begin(1)
-  for (let i = 0; i < 3; i++) writer.uint(1 + i, wire[headerAt + i] as number)
-  writer.end(header)
-  for (let at = keysAt; at < blockhashAt; at += KEY_BYTES) writer.presentRange(2, wire, at, at + KEY_BYTES)
-  writer.presentRange(3, wire, blockhashAt, blockhashAt + KEY_BYTES)
-  let at = instructionsAt
-  for (let left = instructions; left > 0; left--) at = writeWireInstruction(writer, wire, at)
-  writer.bool(5, isVersioned)
-  if (isVersioned) writeWireLookups(writer, wire, at)
-}
-
-/** Returns where the instruction ends. */
-function writeWireInstruction(writer: ProtobufWriter, wire: Uint8Array, at: number): number {
-  const accounts = readCompactU16(wire, at + 1)
-  const accountsAt = at + 1 + (accounts & 3)
-  const accountsEnd = accountsAt + (accounts >> 2)
-  const data = readCompactU16(wire, accountsEnd)
-  const dataAt = accountsEnd + (data & 3)
-  const end = dataAt + (data >> 2)
-  const begun = writer.begin(4, end - accountsAt + TAG_BYTES)
-  writer.uint(1, wire[at] as number)
-  writer.range(2, wire, accountsAt, accountsEnd)
-  writer.range(3, wire, dataAt, end)
-  writer.end(begun)
-  return end
-}
-
-function writeWireLookups(writer: ProtobufWriter, wire: Uint8Array, lookupsAt: number): void {
-  const lookups = readCompactU16(wire, lookupsAt)
-  let at = lookupsAt + (lookups & 3)
-  for (let left = lookups >> 2; left > 0; left--) {
-    const keyEnd = at + KEY_BYTES
-    const writable = readCompactU16(wire, keyEnd)
-    const writableAt = keyEnd + (writable & 3)
-    const writableEnd = writableAt + (writable >> 2)
-    const readonly = readCompactU16(wire, writableEnd)
-    const readonlyAt = writableEnd + (readonly & 3)
-    const end = readonlyAt + (readonly >> 2)
-    const begun = writer.begin(6, end - at + TAG_BYTES)
-    writer.range(1, wire, at, keyEnd)
-    writer.range(2, wire, writableAt, writableEnd)
-    writer.range(3, wire, readonlyAt, end)
-    writer.end(begun)
-    at = end
-  }
 }

@@ -1,7 +1,15 @@
 import { SlotStatus } from '../../../solana/gen/geyser_pb.ts'
 import { ProtobufWriter } from '../../../solana/geyser/protobuf-writer.ts'
+import {
+  createMeasured,
+  measureTransaction,
+  putKey,
+  putSignature,
+  putTransaction,
+} from '../../../solana/geyser/put-wire-transaction.ts'
 import { writeCreatedAt } from '../../../solana/geyser/update-envelope.ts'
-import { writeTransaction, writeWireTransaction } from '../../../solana/geyser/write-transaction.ts'
+import { putVarint, varintBytes } from '../../../solana/geyser/varint.ts'
+import { writeTransaction } from '../../../solana/geyser/write-transaction.ts'
 import type { DecodedDataSet, DecodedSlot, DecodedTransaction } from './source.ts'
 
 // Field numbers: SubscribeUpdateDeshred of proto/geyser.proto. `filters` (1) stands before a body and differs from stream to stream.
@@ -16,33 +24,107 @@ export function encodeTransactionUpdate(
   transaction: DecodedTransaction,
   unixMs: number,
 ): Uint8Array {
-  const { wire, loadedWritable, loadedReadonly } = transaction
-  const bytes = (wire?.length ?? 0) + KEY_BYTES * (loadedWritable.length + loadedReadonly.length)
-  const update = writer.begin(2, bytes)
-  const info = writer.begin(1, bytes)
-  if (wire === undefined) writer.bytes(1, transaction.parsed.signatures[0] as Uint8Array)
-  else writer.presentRange(1, wire, SIGNATURE_AT, SIGNATURE_AT + SIGNATURE_BYTES)
-  writer.bool(2, transaction.isVote)
-  const body = writer.begin(3, bytes)
-  if (wire === undefined) writeTransaction(writer, transaction.parsed)
-  else writeWireTransaction(writer, wire)
-  writer.end(body)
-  for (const address of loadedWritable) writer.presentBytes(4, address)
-  for (const address of loadedReadonly) writer.presentBytes(5, address)
-  writer.uint(6, set.startIndex)
-  writer.uint(7, set.endIndex)
-  writer.bool(100, transaction.hasUnknownTable)
-  writer.end(info)
-  writer.uint(2, set.slot)
-  writer.end(update)
-  writeCreatedAt(writer, CREATED_AT_FIELD, unixMs)
+  if (transaction.wire === undefined) writeParsedUpdate(set, transaction, unixMs)
+  else putWireUpdate(endsOf(set, unixMs), transaction, transaction.wire)
   return writer.take()
 }
 
-const KEY_BYTES = 32
+function writeParsedUpdate(set: DecodedDataSet, transaction: DecodedTransaction, unixMs: number): void {
+  writer.message(2, () => {
+    writer.message(1, () => {
+      writer.bytes(1, transaction.parsed.signatures[0] as Uint8Array)
+      writer.bool(2, transaction.isVote)
+      writer.message(3, () => writeTransaction(writer, transaction.parsed))
+      for (const address of transaction.loadedWritable) writer.presentBytes(4, address)
+      for (const address of transaction.loadedReadonly) writer.presentBytes(5, address)
+      writer.uint(6, set.startIndex)
+      writer.uint(7, set.endIndex)
+      writer.bool(100, transaction.hasUnknownTable)
+    })
+    writer.uint(2, set.slot)
+  })
+  writeCreatedAt(writer, CREATED_AT_FIELD, unixMs)
+}
+
+const measured = createMeasured()
+const UPDATE_TAG = (2 << 3) | 2
+const INFO_TAG = (1 << 3) | 2
+const SIGNATURE_TAG = (1 << 3) | 2
+const VOTE_TAG = 2 << 3
+const TRANSACTION_TAG = (3 << 3) | 2
+const WRITABLE_TAG = (4 << 3) | 2
+const READONLY_TAG = (5 << 3) | 2
+/** The field 100 with the value true. */
+const UNKNOWN_TABLE = Uint8Array.of(0xa0, 0x06, 1)
 /** The first signature of a transaction with wire fields. */
 const SIGNATURE_AT = 1
-const SIGNATURE_BYTES = 64
+const SIGNATURE_FIELD_BYTES = 66
+const KEY_FIELD_BYTES = 34
+/** Tags and lengths of the update, the info and the transaction, each with at most five bytes of length. */
+const PREFIXES_BYTES_MAX = 3 * 6
+
+/** As `writeParsedUpdate`. All lengths are known before the first byte is written: most messages of a thread are made here. */
+function putWireUpdate(ends: UpdateEnds, transaction: DecodedTransaction, wire: Uint8Array): void {
+  const { isVote, loadedWritable, loadedReadonly, hasUnknownTable } = transaction
+  measureTransaction(wire, measured)
+  const loaded = loadedWritable.length + loadedReadonly.length
+  let infoBytes = SIGNATURE_FIELD_BYTES + (isVote ? 2 : 0) + 1 + varintBytes(measured.bytes) + measured.bytes
+  infoBytes += KEY_FIELD_BYTES * loaded + ends.indexes.length + (hasUnknownTable ? UNKNOWN_TABLE.length : 0)
+  let at = writer.reserve(PREFIXES_BYTES_MAX + infoBytes + ends.slot.length + ends.createdAt.length)
+  const { buffer } = writer
+  buffer[at] = UPDATE_TAG
+  at = putVarint(buffer, at + 1, 1 + varintBytes(infoBytes) + infoBytes + ends.slot.length)
+  buffer[at] = INFO_TAG
+  at = putVarint(buffer, at + 1, infoBytes)
+  at = putSignature(buffer, at, SIGNATURE_TAG, wire, SIGNATURE_AT)
+  if (isVote) {
+    buffer[at++] = VOTE_TAG
+    buffer[at++] = 1
+  }
+  buffer[at] = TRANSACTION_TAG
+  at = putVarint(buffer, at + 1, measured.bytes)
+  at = putTransaction(wire, measured, buffer, at)
+  for (const address of loadedWritable) at = putKey(buffer, at, WRITABLE_TAG, address, 0)
+  for (const address of loadedReadonly) at = putKey(buffer, at, READONLY_TAG, address, 0)
+  at = putBytes(buffer, at, ends.indexes)
+  if (hasUnknownTable) at = putBytes(buffer, at, UNKNOWN_TABLE)
+  at = putBytes(buffer, at, ends.slot)
+  writer.advance(putBytes(buffer, at, ends.createdAt))
+}
+
+/** The fields that stand behind each transaction of a data set and are the same for all of them. */
+type UpdateEnds = {
+  readonly of: Pick<DecodedDataSet, 'slot' | 'startIndex' | 'endIndex'>
+  readonly unixMs: number
+  /** Of the info. */
+  readonly indexes: Uint8Array
+  /** Of the update. */
+  readonly slot: Uint8Array
+  readonly createdAt: Uint8Array
+}
+
+let lastEnds: UpdateEnds | undefined
+
+function endsOf({ slot, startIndex, endIndex }: DecodedDataSet, unixMs: number): UpdateEnds {
+  const last = lastEnds?.of
+  const isSame = last?.slot === slot && last.startIndex === startIndex && last.endIndex === endIndex
+  if (lastEnds !== undefined && isSame && lastEnds.unixMs === unixMs) return lastEnds
+  writer.uint(6, startIndex)
+  writer.uint(7, endIndex)
+  const indexes = Uint8Array.from(writer.take())
+  writer.uint(2, slot)
+  const slotField = Uint8Array.from(writer.take())
+  writeCreatedAt(writer, CREATED_AT_FIELD, unixMs)
+  const createdAt = Uint8Array.from(writer.take())
+  lastEnds = { of: { slot, startIndex, endIndex }, unixMs, indexes, slot: slotField, createdAt }
+  return lastEnds
+}
+
+function putBytes(target: Uint8Array, start: number, source: Uint8Array): number {
+  let at = start
+  for (let i = 0; i < source.length; i++) target[at++] = source[i] as number
+  return at
+}
 
 const SLOT_STATUSES: Readonly<Record<DecodedSlot['kind'], SlotStatus>> = {
   'first-shred': SlotStatus.SLOT_FIRST_SHRED_RECEIVED,
