@@ -87,3 +87,41 @@ test('a call at another node is paused where the customer does not read, and hal
   await find()
   assert.deepEqual([relay.moves, seen], [1, ['paused', 'half-closed']])
 })
+
+test('messages of a decoded stream are written in one piece and counted as those of a node', () => {
+  const { call } = openCall()
+  const written: Uint8Array[] = []
+  const counted = { messages: 0, bytes: 0, sent: 0 }
+  const writeFramed = (frames: Uint8Array) => written.push(frames) < 2
+  const stream = openStream()
+  const relay = new StreamRelay({
+    call: Object.assign(call, { writeFramed, writePieces: () => assert.fail('these are whole messages') }),
+    upstream: stream,
+    metadata: {},
+    monotonicMs: () => 0,
+    meter: {
+      messagesOut: { inc: (by) => void (counted.messages += by ?? 1) },
+      bytesOut: { inc: (by) => void (counted.bytes += by ?? 1) },
+    },
+    onSent: (bytes) => void (counted.sent += bytes),
+    messageLimits: { bytesMax: () => 1000 },
+    accepts: () => true,
+    onUpstreamEnd() {},
+    onEnd() {},
+  })
+  relay.start()
+  for (const count of [2, 1, 1]) {
+    for (let i = 0; i < count; i++) stream.add(7, [Uint8Array.of(1)], Uint8Array.of(2, 3))
+    stream.flush()
+  }
+  assert.deepEqual(
+    written.map((frames) => [...frames]),
+    [
+      [0, 0, 0, 0, 3, 1, 2, 3, 0, 0, 0, 0, 3, 1, 2, 3],
+      [0, 0, 0, 0, 3, 1, 2, 3],
+    ],
+    'after the second write the customer does not read',
+  )
+  assert.deepEqual([counted, relay.bytesOut], [{ messages: 3, bytes: 24, sent: 9 }, 24])
+  assert.equal(relay.lastDataMs, undefined)
+})

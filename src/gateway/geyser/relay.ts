@@ -138,18 +138,25 @@ export class StreamRelay {
   }
 
   #attach(node: GrpcStream): void {
-    const { monotonicMs } = this.#deps
+    const { monotonicMs, resume } = this.#deps
     this.#node = node
     this.#lastDataMs = monotonicMs()
     const isCurrent = () => this.#node === node && !this.#isOver
     node.onHeaders((headers) => {
       if (isCurrent()) this.#onHeaders(headers)
     })
-    node.onData((bytes, release) => {
-      if (!isCurrent()) return release()
-      this.#lastDataMs = monotonicMs()
-      this.#relayData(bytes, release)
-    })
+    if (node.onFrames !== undefined && resume === undefined)
+      node.onFrames((frames, messages) => {
+        if (!isCurrent()) return
+        this.#lastDataMs = monotonicMs()
+        this.#relayFrames(frames, messages)
+      })
+    else
+      node.onData((bytes, release) => {
+        if (!isCurrent()) return release()
+        this.#lastDataMs = monotonicMs()
+        this.#relayData(bytes, release)
+      })
     node.onEnd((end) => {
       if (this.#node !== node) return
       this.#node = undefined
@@ -181,7 +188,17 @@ export class StreamRelay {
     const written = pieces.reduce((sum, { length }) => sum + length, 0)
     this.#count(written, messages)
     const isWritable = this.#deps.call.writePieces(pieces, fresh === undefined ? NOTHING_TO_RELEASE : release)
-    if (isWritable || this.#isNodePaused) return
+    if (!isWritable) this.#pauseNode()
+  }
+
+  /** Messages made in this process: their boundaries are known, and there is no other node to continue at. */
+  #relayFrames(frames: Uint8Array, messages: number): void {
+    this.#count(frames.length, messages)
+    if (!this.#deps.call.writeFramed(frames)) this.#pauseNode()
+  }
+
+  #pauseNode(): void {
+    if (this.#isNodePaused) return
     this.#isNodePaused = true
     this.#node?.pause()
   }

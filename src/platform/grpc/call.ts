@@ -146,6 +146,8 @@ export function createGrpcCall(
   function writePieces(pieces: readonly Uint8Array[], onSent: () => void): boolean {
     if (isOver()) return false
     sendHeaders()
+    // One piece needs no cork, which costs as much as the write.
+    if (pieces.length === 1) return stream.write(pieces[0] as Uint8Array, (error) => error ?? onSent())
     stream.cork()
     let isWritable = true
     for (const [index, piece] of pieces.entries()) {

@@ -14,6 +14,9 @@ export type GrpcEnd = {
   readonly isFromServer: boolean
 }
 
+/** Whole messages with their prefixes, and how many there are. Their memory is not used again. */
+export type FramesListener = (frames: Uint8Array, messages: number) => void
+
 /** One call to a server as bytes: messages with their prefixes, in chunks that may end anywhere. */
 export type GrpcStream = {
   /** After false the caller should wait for `onWritable`. */
@@ -26,6 +29,8 @@ export type GrpcStream = {
   onHeaders(listener: (headers: IncomingHttpHeaders) => void): void
   /** Bytes flow from the moment a listener is set. */
   onData(listener: DataListener): void
+  /** Instead of `onData`, where the messages are made in this process. */
+  onFrames?(listener: FramesListener): void
   pause(): void
   resume(): void
   /** Called exactly once, after the last data. */

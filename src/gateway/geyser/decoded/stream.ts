@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../../../core/clock.ts'
 import { FrameBatch } from '../../../platform/grpc/framing.ts'
 import { GrpcCode, type GrpcStatus } from '../../../platform/grpc/status.ts'
-import type { GrpcEnd, GrpcStream } from '../../../platform/grpc/stream.ts'
+import type { FramesListener, GrpcEnd, GrpcStream } from '../../../platform/grpc/stream.ts'
 import { encodeSlotUpdate } from './encode.ts'
 import type { IndexedFilters } from './filter-index.ts'
 import type { SlotFilter } from './filters.ts'
@@ -24,7 +24,7 @@ const PREFIX_BYTES = 5
 const END_STALL_MS = 10_000
 const NOTHING_TO_RELEASE = (): void => {}
 
-type Pending = { readonly frames: Uint8Array; readonly slot: number }
+type Pending = { readonly frames: Uint8Array; readonly messages: number; readonly slot: number }
 
 /**
  * One stream of decoded transactions or entries, in the form of a call at a node: the gateway relays it like any other. Messages are collected and
@@ -35,10 +35,11 @@ export class DecodedStream implements GrpcStream {
   readonly #batch = new FrameBatch('identity')
   /** Slot of the first message in the batch. */
   #batchSlot = 0
+  #batchMessages = 0
   /** What waits for the client, with the slot of its first message. */
   #pending: Pending[] = []
   #pendingBytes = 0
-  #onData: ((bytes: Buffer, release: () => void) => void) | undefined
+  #onFrames: FramesListener | undefined
   #onEnd: ((end: GrpcEnd) => void) | undefined
   /** Set from when on nothing is added. The listener is called after what waits was read. */
   #end: GrpcEnd | undefined
@@ -72,7 +73,15 @@ export class DecodedStream implements GrpcStream {
   flush(): void {
     if (this.#batch.isEmpty || this.#end !== undefined) return
     const frames = this.#batch.take()
-    this.#pending.push({ frames, slot: this.#batchSlot })
+    const messages = this.#batchMessages
+    this.#batchMessages = 0
+    if (this.#pending.length === 0 && !this.#isPaused && this.#onFrames !== undefined) {
+      this.#onFrames(frames, messages)
+      // The listener may have ended the stream.
+      if (this.isOver) this.#endWhenRead()
+      return
+    }
+    this.#pending.push({ frames, messages, slot: this.#batchSlot })
     this.#pendingBytes += frames.length
     this.#drain()
   }
@@ -116,7 +125,13 @@ export class DecodedStream implements GrpcStream {
   }
 
   onData(listener: (bytes: Buffer, release: () => void) => void): void {
-    this.#onData = listener
+    this.onFrames((frames) =>
+      listener(Buffer.from(frames.buffer, frames.byteOffset, frames.length), NOTHING_TO_RELEASE),
+    )
+  }
+
+  onFrames(listener: FramesListener): void {
+    this.#onFrames = listener
     this.#drain()
   }
 
@@ -139,15 +154,16 @@ export class DecodedStream implements GrpcStream {
 
   #collect(slot: number, head: readonly Uint8Array[], body: Uint8Array): void {
     if (this.#batch.isEmpty) this.#batchSlot = slot
+    this.#batchMessages += 1
     this.#batch.add(head, body)
   }
 
   #drain(): void {
-    if (this.#onData === undefined || this.#isPaused || this.#pending.length === 0) return
+    if (this.#onFrames === undefined || this.#isPaused || this.#pending.length === 0) return
     while (!this.#isPaused && this.#pending.length > 0) {
-      const { frames } = this.#pending.shift() as Pending
+      const { frames, messages } = this.#pending.shift() as Pending
       this.#pendingBytes -= frames.length
-      this.#onData(Buffer.from(frames.buffer, frames.byteOffset, frames.length), NOTHING_TO_RELEASE)
+      this.#onFrames(frames, messages)
     }
     if (this.#end !== undefined) this.#endWhenRead()
   }
