@@ -33,8 +33,13 @@ const fields = createWireFields()
 export class FilterIndex<Owner> {
   readonly #unselective = new Set<Entry<Owner>>()
   readonly #byAccount = new Map<string, Set<Entry<Owner>>>()
-  /** Number of indexed accounts by their first two bytes: most accounts of a transaction are in no filter, and need no look-up. */
+  /** Number of indexed accounts by their first two bytes. */
   readonly #prefixes = new Uint32Array(PREFIXES)
+  /** One bit for each of these numbers that is not zero: most accounts of a transaction are in no filter, and need no look-up. */
+  readonly #prefixBits = new Uint32Array(PREFIXES / 32)
+  readonly #accounts = new TransactionAccounts()
+  /** Of the current transaction. */
+  readonly #matched: IndexedFilters<Owner>[] = []
   #transactions = 0
   #size = 0
 
@@ -90,35 +95,60 @@ export class FilterIndex<Owner> {
     this.#size += isActive ? filters.entries.length : -filters.entries.length
   }
 
-  /** Calls `deliver` once for each owner with a filter that matches, with the names of those filters. */
+  /** Calls `deliver` once for each owner with a filter that matches, with the names of those filters, which are valid until it returns. */
   match(transaction: DecodedTransaction, deliver: (owner: Owner, names: readonly Uint8Array[]) => void): void {
-    const number = ++this.#transactions
-    const matched: IndexedFilters<Owner>[] = []
-    const accounts = new TransactionAccounts(transaction)
-    const compare = (entry: Entry<Owner>) => {
-      if (entry.comparedWith === number || !entry.filters.isActive) return
-      entry.comparedWith = number
-      if (!matches(entry.filter, transaction, accounts)) return
-      if (entry.filters.names.length === 0) matched.push(entry.filters)
-      entry.filters.names.push(entry.filter.name)
-    }
-    for (const entry of this.#unselective) compare(entry)
-    if (this.#byAccount.size > 0) {
-      accounts.forEach((bytes, at) => {
-        if (this.#prefixes[prefixOf(bytes[at] as number, bytes[at + 1] as number)] === 0) return
-        const entries = this.#byAccount.get(keyText(bytes, at))
-        if (entries !== undefined) for (const entry of entries) compare(entry)
-      })
-    }
-    for (const { owner, names } of matched) {
+    const matched = this.#matched
+    matched.length = 0
+    this.#transactions += 1
+    this.#accounts.reset(transaction)
+    for (const entry of this.#unselective) this.#compare(entry)
+    if (this.#byAccount.size > 0) this.#compareByAccounts(transaction)
+    for (let i = 0; i < matched.length; i++) {
+      const { owner, names } = matched[i] as IndexedFilters<Owner>
       deliver(owner, names)
       names.length = 0
     }
   }
 
-  #countPrefix(account: string, change: number): void {
-    const at = prefixOf(account.charCodeAt(0), account.charCodeAt(1))
-    this.#prefixes[at] = (this.#prefixes[at] as number) + change
+  #compareByAccounts(transaction: DecodedTransaction): void {
+    const { wire, loadedWritable, loadedReadonly } = transaction
+    if (wire === undefined) for (const key of transaction.parsed.staticKeys) this.#compareAt(key, 0)
+    else {
+      locateFields(wire, fields)
+      const { keysAt, blockhashAt } = fields
+      for (let at = keysAt; at < blockhashAt; at += KEY_BYTES) this.#compareAt(wire, at)
+    }
+    for (const key of loadedWritable) this.#compareAt(key, 0)
+    for (const key of loadedReadonly) this.#compareAt(key, 0)
+  }
+
+  /** With the filters that are found under the account at `at`. */
+  #compareAt(bytes: Uint8Array, at: number): void {
+    const second = bytes[at + 1] as number
+    const word = this.#prefixBits[((bytes[at] as number) << 3) | (second >> 5)] as number
+    if (((word >>> (second & 31)) & 1) === 0) return
+    const entries = this.#byAccount.get(keyText(bytes, at))
+    if (entries !== undefined) for (const entry of entries) this.#compare(entry)
+  }
+
+  #compare(entry: Entry<Owner>): void {
+    const { filter, filters } = entry
+    if (entry.comparedWith === this.#transactions || !filters.isActive) return
+    entry.comparedWith = this.#transactions
+    if (!matches(filter, this.#accounts)) return
+    if (filters.names.length === 0) this.#matched.push(filters)
+    filters.names.push(filter.name)
+  }
+
+  #countPrefix(account: string, change: 1 | -1): void {
+    const [first, second] = [account.charCodeAt(0), account.charCodeAt(1)]
+    const at = first * 256 + second
+    const count = (this.#prefixes[at] as number) + change
+    this.#prefixes[at] = count
+    const word = (first << 3) | (second >> 5)
+    const bit = 1 << (second & 31)
+    const bits = this.#prefixBits[word] as number
+    this.#prefixBits[word] = count > 0 ? bits | bit : bits & ~bit
   }
 }
 
@@ -131,49 +161,43 @@ function accountsOf({ include, required }: TransactionFilter): Iterable<string> 
   return include.size > 0 ? include : required.values().take(1)
 }
 
-function prefixOf(first: number, second: number): number {
-  return first * 256 + second
-}
-
-/** The static and loaded accounts of a transaction; their texts are made only where a filter needs all of them. */
+/** The static and loaded accounts of the current transaction; their texts are made only where a filter needs all of them. */
 class TransactionAccounts {
-  readonly #transaction: DecodedTransaction
+  #transaction: DecodedTransaction | undefined
   #texts: Set<string> | undefined
 
-  constructor(transaction: DecodedTransaction) {
+  reset(transaction: DecodedTransaction): void {
     this.#transaction = transaction
+    this.#texts = undefined
   }
 
-  /** An account is the 32 bytes at `at`. */
-  forEach(visit: (bytes: Uint8Array, at: number) => void): void {
-    const { wire, loadedWritable, loadedReadonly } = this.#transaction
-    if (wire === undefined) for (const key of this.#transaction.parsed.staticKeys) visit(key, 0)
-    else {
-      locateFields(wire, fields)
-      const { keysAt, blockhashAt } = fields
-      for (let at = keysAt; at < blockhashAt; at += KEY_BYTES) visit(wire, at)
-    }
-    for (const key of loadedWritable) visit(key, 0)
-    for (const key of loadedReadonly) visit(key, 0)
+  get isVote(): boolean {
+    return this.#transaction?.isVote === true
   }
 
   get texts(): ReadonlySet<string> {
-    if (this.#texts === undefined) {
-      const texts = new Set<string>()
-      this.forEach((bytes, at) => void texts.add(keyText(bytes, at)))
-      this.#texts = texts
-    }
+    this.#texts ??= this.#transaction === undefined ? new Set() : textsOf(this.#transaction)
     return this.#texts
   }
 }
 
+function textsOf(transaction: DecodedTransaction): Set<string> {
+  const { wire, loadedWritable, loadedReadonly } = transaction
+  const texts = new Set<string>()
+  if (wire === undefined) for (const key of transaction.parsed.staticKeys) texts.add(keyText(key))
+  else {
+    locateFields(wire, fields)
+    const { keysAt, blockhashAt } = fields
+    for (let at = keysAt; at < blockhashAt; at += KEY_BYTES) texts.add(keyText(wire, at))
+  }
+  for (const key of loadedWritable) texts.add(keyText(key))
+  for (const key of loadedReadonly) texts.add(keyText(key))
+  return texts
+}
+
 /** As Yellowstone: the vote flag, all required accounts, none of the excluded ones. One of the included accounts occurs, since the filter was found by it. */
-function matches(
-  { vote, required, exclude }: TransactionFilter,
-  transaction: DecodedTransaction,
-  accounts: TransactionAccounts,
-): boolean {
-  if (vote !== undefined && vote !== transaction.isVote) return false
+function matches({ vote, required, exclude }: TransactionFilter, accounts: TransactionAccounts): boolean {
+  if (vote !== undefined && vote !== accounts.isVote) return false
   if (required.size > 0 && !required.isSubsetOf(accounts.texts)) return false
   return exclude.size === 0 || exclude.isDisjointFrom(accounts.texts)
 }
