@@ -18,7 +18,7 @@ const filter = fc.record({
   vote: fc.constantFrom(undefined, true, false),
   include: accounts,
   required: accounts,
-  exclude: accounts,
+  exclude: fc.uniqueArray(fc.constantFrom(...ACCOUNTS), { maxLength: 6 }),
 })
 const transaction = fc.record({ fixed: accounts, writable: accounts, readonly: accounts, isVote: fc.boolean() })
 type Given = { vote: boolean | undefined; include: number[]; required: number[]; exclude: number[] }

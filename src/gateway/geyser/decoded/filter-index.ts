@@ -8,7 +8,7 @@ export type IndexedFilters<Owner> = {
   readonly entries: readonly Entry<Owner>[]
   /** Only these match. */
   isActive: boolean
-  /** Names of the filters that match the current transaction. */
+  /** Names of the filters that match the current transaction; always that of an only filter, so that no array is filled for it. */
   readonly names: Uint8Array[]
 }
 
@@ -23,6 +23,8 @@ const PREFIXES = 65_536
 const KEY_BYTES = 32
 /** Accounts between two steps of `add` and `remove`. */
 const STEP_ACCOUNTS = 256
+/** So few accounts are looked up one by one in less time than `isDisjointFrom` takes. */
+const LOOP_ACCOUNTS_MAX = 4
 const fields = createWireFields()
 
 /**
@@ -51,7 +53,8 @@ export class FilterIndex<Owner> {
   /** The filters of a stream, not in the index yet. */
   create(owner: Owner, filters: readonly TransactionFilter[]): IndexedFilters<Owner> {
     const entries: Entry<Owner>[] = []
-    const created: IndexedFilters<Owner> = { owner, entries, isActive: false, names: [] }
+    const names = filters.length === 1 ? filters.map(({ name }) => name) : []
+    const created: IndexedFilters<Owner> = { owner, entries, isActive: false, names }
     for (const filter of filters) entries.push({ filter, filters: created, comparedWith: 0 })
     return created
   }
@@ -104,9 +107,9 @@ export class FilterIndex<Owner> {
     for (const entry of this.#unselective) this.#compare(entry)
     if (this.#byAccount.size > 0) this.#compareByAccounts(transaction)
     for (let i = 0; i < matched.length; i++) {
-      const { owner, names } = matched[i] as IndexedFilters<Owner>
+      const { owner, entries, names } = matched[i] as IndexedFilters<Owner>
       deliver(owner, names)
-      names.length = 0
+      if (entries.length > 1) names.length = 0
     }
   }
 
@@ -136,8 +139,9 @@ export class FilterIndex<Owner> {
     if (entry.comparedWith === this.#transactions || !filters.isActive) return
     entry.comparedWith = this.#transactions
     if (!matches(filter, this.#accounts)) return
-    if (filters.names.length === 0) this.#matched.push(filters)
-    filters.names.push(filter.name)
+    const isOnly = filters.entries.length === 1
+    if (isOnly || filters.names.length === 0) this.#matched.push(filters)
+    if (!isOnly) filters.names.push(filter.name)
   }
 
   #countPrefix(account: string, change: 1 | -1): void {
@@ -164,15 +168,18 @@ function accountsOf({ include, required }: TransactionFilter): Iterable<string> 
 /** The static and loaded accounts of the current transaction; their texts are made only where a filter needs all of them. */
 class TransactionAccounts {
   #transaction: DecodedTransaction | undefined
+  #isVote: boolean | undefined
   #texts: Set<string> | undefined
 
   reset(transaction: DecodedTransaction): void {
     this.#transaction = transaction
+    this.#isVote = undefined
     this.#texts = undefined
   }
 
   get isVote(): boolean {
-    return this.#transaction?.isVote === true
+    this.#isVote ??= this.#transaction?.isVote === true
+    return this.#isVote
   }
 
   get texts(): ReadonlySet<string> {
@@ -199,5 +206,8 @@ function textsOf(transaction: DecodedTransaction): Set<string> {
 function matches({ vote, required, exclude }: TransactionFilter, accounts: TransactionAccounts): boolean {
   if (vote !== undefined && vote !== accounts.isVote) return false
   if (required.size > 0 && !required.isSubsetOf(accounts.texts)) return false
-  return exclude.size === 0 || exclude.isDisjointFrom(accounts.texts)
+  if (exclude.size === 0) return true
+  if (exclude.size > LOOP_ACCOUNTS_MAX) return exclude.isDisjointFrom(accounts.texts)
+  for (const account of exclude) if (accounts.texts.has(account)) return false
+  return true
 }
