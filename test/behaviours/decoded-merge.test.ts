@@ -13,6 +13,7 @@ import { createDecodedSource, type DecodedDataSet, type DecodedSlot } from '../.
 import { encodeBase58 } from '../../src/solana/crypto/base58.ts'
 import { parseTransaction } from '../../src/solana/transaction/transaction.ts'
 import { type MadeBlock, makeBlock } from '../support/decoded-blocks.ts'
+import { copyDataSet } from '../support/decoded-sets.ts'
 import { createRandom } from '../support/property.ts'
 import { deshredTransaction } from '../support/upstream-updates.ts'
 
@@ -34,7 +35,7 @@ function createRig(window = { slotsMax: 64, bytesMax: 32 * 1024 * 1024 }) {
   const sets: DecodedDataSet[] = []
   const slots: DecodedSlot[] = []
   const reading = createDecodedSource(output).read({
-    onDataSet: (set) => void sets.push(set),
+    onDataSet: (set) => void sets.push(copyDataSet(set)),
     onSlot: (slot) => void slots.push(slot),
     onLost: () => assert.fail('nothing is lost on the way'),
     onBatchEnd: () => undefined,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Worker } from 'node:worker_threads'
-import { createRandom, seedOf } from '../../../test/support/property.ts'
+import { createRandom, randomBytesOf, seedOf } from '../../../test/support/property.ts'
 import { createOutputMemory, openOutputReader, openOutputWriter } from './output-ring.ts'
 
 test('each reader gets every record from its opening on, in order and whole', (t) => {
@@ -87,4 +87,20 @@ test('a reader in another thread sees only whole records while the writer overwr
   await worker.terminate()
   assert.equal(read + lost, written)
   assert.ok(read > 0)
+})
+
+test('a reader that reuses memory gets the same records, each valid until the next', (t) => {
+  const random = createRandom(seedOf(t))
+  const memory = createOutputMemory(8 * 1024 * 1024)
+  const writer = openOutputWriter(memory)
+  const [reusing, copying] = [openOutputReader(memory, { reusesMemory: true }), openOutputReader(memory)]
+  const buffers = new Set<unknown>()
+  for (const length of [0, 1, 100, 40, 100_000, 1024 * 1024, 1024 * 1024 + 1, 7, 1024 * 1024 - 1]) {
+    assert.ok(writer.write([randomBytesOf(random, length)]))
+    const [record, copied] = [reusing.next(), copying.next()]
+    assert.ok(record !== undefined && copied !== undefined)
+    assert.ok(Buffer.from(copied.payload).equals(record.payload), String(length))
+    buffers.add(record.payload.buffer)
+  }
+  assert.ok(buffers.size <= 6, 'it grows, and a longer record has its own')
 })

@@ -23,6 +23,11 @@ export type OutputReader = {
   wait(timeoutMs: number): Promise<void>
 }
 
+export type OutputReaderOptions = {
+  /** A payload is valid until the next call of `next`: all are copied to the same memory, which is not allocated and cleared for each. */
+  readonly reusesMemory: boolean
+}
+
 export type OutputRecord = {
   readonly payload: Uint8Array
   /** Records before this one that the reader has lost. */
@@ -35,6 +40,8 @@ const SIGNAL = 0
 const POSITION = { head: 4, tail: 5, sequence: 6 } as const
 const RECORD_ALIGN = 16
 const RECORD_HEAD_BYTES = 16
+/** A longer payload gets memory of its own, which is freed with it. */
+const REUSED_BYTES_MAX = 1024 * 1024
 
 export function createOutputMemory(bytes: number): SharedArrayBuffer {
   return new SharedArrayBuffer(HEADER_BYTES + alignedTo(bytes))
@@ -135,8 +142,12 @@ export function openOutputWriter(memory: SharedArrayBuffer): OutputWriter {
 }
 
 /** Reads what is written from now on. */
-export function openOutputReader(memory: SharedArrayBuffer): OutputReader {
+export function openOutputReader(
+  memory: SharedArrayBuffer,
+  { reusesMemory }: OutputReaderOptions = { reusesMemory: false },
+): OutputReader {
   const log = new LogMemory(memory)
+  let reused = new Uint8Array(0)
   const { capacity } = log
   const fence = new Int32Array(1)
   let signal = Atomics.load(log.signal, SIGNAL)
@@ -149,6 +160,13 @@ export function openOutputReader(memory: SharedArrayBuffer): OutputReader {
   function isIntact(): boolean {
     Atomics.store(fence, 0, 0)
     return log.load(POSITION.tail) <= position
+  }
+
+  function copy(from: number, length: number): Uint8Array {
+    if (!reusesMemory || length > REUSED_BYTES_MAX) return log.bytes.slice(from, from + length)
+    if (length > reused.length) reused = new Uint8Array(Math.min(2 * length, REUSED_BYTES_MAX))
+    reused.set(log.bytes.subarray(from, from + length))
+    return reused.subarray(0, length)
   }
 
   /** The oldest records will be overwritten next, so reading goes on with the newest. */
@@ -171,7 +189,7 @@ export function openOutputReader(memory: SharedArrayBuffer): OutputReader {
           position += RECORD_HEAD_BYTES + alignedTo(length)
           continue
         }
-        const payload = log.bytes.slice(at + RECORD_HEAD_BYTES, at + RECORD_HEAD_BYTES + length)
+        const payload = copy(at + RECORD_HEAD_BYTES, length)
         if (!isIntact()) return fallBehind(head)
         position += RECORD_HEAD_BYTES + alignedTo(length)
         const lost = isExact ? sequence - expected : 0

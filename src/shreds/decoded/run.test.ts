@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { makeBlock } from '../../../test/support/decoded-blocks.ts'
+import { copyDataSet } from '../../../test/support/decoded-sets.ts'
 import { createRandom } from '../../../test/support/property.ts'
 import { deshredTransaction } from '../../../test/support/upstream-updates.ts'
 import { until } from '../../platform/process/test-wait.ts'
@@ -50,7 +51,7 @@ test('addresses that a node could not load come from the tables of the engine, w
   }
   const received: DecodedTransaction[] = []
   using _reading = createDecodedSource(output).read({
-    onDataSet: ({ transactions }) => void received.push(...transactions),
+    onDataSet: (set) => void received.push(...copyDataSet(set).transactions),
     onSlot: () => undefined,
     onLost: () => assert.fail('nothing is lost on the way'),
     onBatchEnd: () => undefined,

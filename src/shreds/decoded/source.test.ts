@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { test } from 'node:test'
 import { makeBlock } from '../../../test/support/decoded-blocks.ts'
+import { copyDataSet } from '../../../test/support/decoded-sets.ts'
 import { encodeParsedTransaction } from '../../../test/support/encode-transaction.ts'
 import { createRandom } from '../../../test/support/property.ts'
 import { LEADER, VERSION } from '../../../test/support/shreds.ts'
@@ -42,7 +43,7 @@ function open(onLost: (records: number) => void = () => assert.fail('nothing is 
   const sets: DecodedDataSet[] = []
   const slots: DecodedSlot[] = []
   const reading = createDecodedSource(memory).read({
-    onDataSet: (set) => void sets.push(set),
+    onDataSet: (set) => void sets.push(copyDataSet(set)),
     onSlot: (slot) => void slots.push(slot),
     onLost,
     onBatchEnd: () => undefined,

@@ -22,6 +22,7 @@ export type DecodedSource = {
 }
 
 export type DecodedReader = {
+  /** The bytes of the data set are valid until the call returns. */
   onDataSet(set: DecodedDataSet): void
   onSlot(slot: DecodedSlot): void
   /** The thread fell behind the engine by so many records. */
@@ -83,7 +84,7 @@ export function createDecodedSource(output: SharedArrayBuffer): DecodedSource {
 }
 
 async function run(output: SharedArrayBuffer, reader: DecodedReader, isReading: () => boolean): Promise<void> {
-  const records = openOutputReader(output)
+  const records = openOutputReader(output, { reusesMemory: true })
   const joiner = new EntriesJoiner()
   let newestSlot = -1
   while (isReading()) {
@@ -125,11 +126,14 @@ class EntriesJoiner {
     if (part === undefined) return entriesBytes
     if (!part.isContinuation) this.#pieces = []
     else if (this.#pieces.length === 0) return undefined
-    this.#pieces.push(entriesBytes)
-    if (part.isContinued) return undefined
+    if (part.isContinued) {
+      // The memory of a record is used again for the next.
+      this.#pieces.push(Uint8Array.from(entriesBytes))
+      return undefined
+    }
     const pieces = this.#pieces
     this.#pieces = []
-    return pieces.length === 1 ? entriesBytes : Buffer.concat(pieces)
+    return pieces.length === 0 ? entriesBytes : Buffer.concat([...pieces, entriesBytes])
   }
 
   /** A part may be missing. */

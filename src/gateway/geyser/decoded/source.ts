@@ -10,6 +10,7 @@ export type DecodedSource = {
 }
 
 export type DecodedReader = {
+  /** The bytes of the data set are valid until the call returns. */
   onDataSet(set: DecodedDataSet): void
   onSlot(slot: DecodedSlot): void
   /** This thread fell behind the engine: so many data sets did not reach its streams. */
