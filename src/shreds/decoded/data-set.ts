@@ -1,6 +1,5 @@
-import { decodeBatch } from '../../solana/shred/entry.ts'
+import { scanBatch } from '../../solana/shred/scan-batch.ts'
 import { FEC_SET_DATA_SHREDS } from '../../solana/shred/shred.ts'
-import type { ParsedTransaction } from '../../solana/transaction/types.ts'
 import type { DataSet, MarkerSet } from './events.ts'
 import type { FecSet } from './fec-set.ts'
 import { copyPayloads, payloadBytes, type ShredCells } from './shred-cells.ts'
@@ -26,16 +25,14 @@ export function decodeDataSet(
     arrivalNanos,
   }
   if (isMarker(bytes)) return { kind: 'marker', ...place, bytes, isParentUpdate: isParentUpdate(bytes) }
-  const decoded = decodeBatch(bytes)
-  if (!decoded.ok || decoded.kind !== 'entries') return undefined
-  const transactions: ParsedTransaction[] = []
-  for (const entry of decoded.entries) for (const transaction of entry.transactions) transactions.push(transaction)
+  const batch = scanBatch(bytes)
+  if (batch === undefined) return undefined
   return {
     kind: 'data-set',
     ...place,
-    entriesBytes: bytes.subarray(0, decoded.length),
-    entries: decoded.entries.length,
-    transactions,
+    entriesBytes: bytes.subarray(0, batch.length),
+    entries: batch.entries,
+    transactions: batch.transactions,
     part: undefined,
     ...originOf(last),
   }

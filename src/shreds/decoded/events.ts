@@ -1,5 +1,5 @@
 import { recordOf } from '../../core/record-of.ts'
-import type { ParsedTransaction } from '../../solana/transaction/types.ts'
+import type { ScannedTransaction } from '../../solana/transaction/scan.ts'
 
 /**
  * What the engine emits. Indexes count the data shreds of a slot. Within a slot data sets come in the order in which they complete, so a later one
@@ -20,8 +20,8 @@ export type DataSet = {
   /** The batch as it stands in the shreds, up to the end of its last entry: bincode of a vector of entries. */
   readonly entriesBytes: Uint8Array
   readonly entries: number
-  /** In order. Their arrays are views of `entriesBytes`. */
-  readonly transactions: readonly ParsedTransaction[]
+  /** In order, as offsets in `entriesBytes`. */
+  readonly transactions: readonly ScannedTransaction[]
   /** When the shred arrived that completed the data set. */
   readonly arrivalNanos: number
   /** Whether a shred of it was rebuilt from the others of its FEC set. */

@@ -1,6 +1,5 @@
 import { ENTRY_HEAD_BYTES } from '../../solana/shred/entry.ts'
-import { readTransaction } from '../../solana/transaction/transaction.ts'
-import { FORMAT_LIMITS, type ParsedTransaction } from '../../solana/transaction/types.ts'
+import { type ScannedTransaction, scanTransaction } from '../../solana/transaction/scan.ts'
 import { isMarker } from './data-set.ts'
 import type { DataSet } from './events.ts'
 import { copyPayloads, type HeldShreds, payloadBytes, type ShredCells } from './shred-cells.ts'
@@ -86,8 +85,8 @@ function* findParts(bytes: Uint8Array): Generator<undefined, Part[] | undefined>
     at += ENTRY_HEAD_BYTES
     if (transactions > BigInt(bytes.length - at)) return undefined
     for (let rest = Number(transactions); rest > 0; rest--) {
-      const transaction = readTransaction(bytes, at, FORMAT_LIMITS)
-      if (typeof transaction === 'string') return undefined
+      const transaction = scanTransaction(bytes, at)
+      if (transaction === undefined) return undefined
       transactionsAt.push(at)
       at += transaction.wireLength
       if (rest === 1 || at - pieceFrom < PART_BYTES) continue
@@ -109,7 +108,7 @@ function readPart(part: Part, batch: Uint8Array, place: Omit<LargeDataSet, 'sets
   bytes.set(batch.subarray(from, to), headBytes)
   // Valid, as was found before.
   const transactions = part.transactionsAt.map(
-    (at) => readTransaction(bytes, headBytes + at - from, FORMAT_LIMITS) as ParsedTransaction,
+    (at) => scanTransaction(bytes, headBytes + at - from) as ScannedTransaction,
   )
   return {
     kind: 'data-set',

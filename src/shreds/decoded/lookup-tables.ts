@@ -19,7 +19,7 @@ export type TableAccount = {
  * unknown table requests it and does not wait: it is delivered without its loaded addresses.
  */
 export type LookupTables = {
-  resolve(transaction: ParsedTransaction): LoadedAddresses
+  resolve(transaction: Pick<ParsedTransaction, 'addressTableLookups'>): LoadedAddresses
   /** Takes the content of an account: the response to a request, or a change. */
   update(account: TableAccount): void
   /** Tables to load and to follow, at most so many, and those no longer needed, since the last call. */

@@ -126,10 +126,7 @@ function encodeDataSet(
   for (const [i, transaction] of transactions.entries()) {
     const loaded = resolve(i)
     const at = i * TRANSACTION_BYTES
-    const firstByte = transaction.version === 1 ? transaction.message : (transaction.signatures[0] as Uint8Array)
-    // The signature count of the older formats takes one byte, since at most 12 signatures fit.
-    const begin = firstByte.byteOffset - entriesBytes.byteOffset - (transaction.version === 1 ? 0 : 1)
-    tableView.setUint32(at, begin, true)
+    tableView.setUint32(at, transaction.at, true)
     tableView.setUint32(at + 4, transaction.wireLength, true)
     if (wasDelivered?.[i] === true) table[at + 8] = TRANSACTION_FLAG.delivered
     if (!loaded.ok) {

@@ -69,8 +69,8 @@ export class UpstreamMerge {
   /** For each transaction of a data set of the shreds, whether a node has delivered it. */
   takeOwn({ slot, transactions, arrivalNanos }: DataSet): readonly boolean[] {
     this.#setFirstFloor(slot)
-    return transactions.map(({ signatures }) => {
-      const isFirst = this.#window.takeOwn(slot, signatures[0] as Uint8Array, arrivalNanos)
+    return transactions.map(({ signature }) => {
+      const isFirst = this.#window.takeOwn(slot, signature, arrivalNanos)
       if (isFirst) this.counts.first.own += 1
       return !isFirst
     })
