@@ -45,15 +45,44 @@ type KnownAddresses = Pick<Extract<LoadedAddresses, { ok: true }>, 'writable' | 
 
 export type DeliveredSet = Omit<DataSet, 'transactions'> & { readonly transactions: readonly DeliveredTransaction[] }
 
-export type DeliveredTransaction = {
+export class DeliveredTransaction {
   /** The wire form. */
   readonly bytes: Uint8Array
-  readonly loadedWritable: readonly Uint8Array[]
-  readonly loadedReadonly: readonly Uint8Array[]
+  /** Undefined where there are none. */
+  readonly loaded: LoadedRange | undefined
+  readonly #flags: number
+
+  constructor(bytes: Uint8Array, loaded: LoadedRange | undefined, flags: number) {
+    this.bytes = bytes
+    this.loaded = loaded
+    this.#flags = flags
+  }
+
+  get loadedWritable(): readonly Uint8Array[] {
+    return this.loaded === undefined ? NO_ADDRESSES : writableOf(this.loaded)
+  }
+
+  get loadedReadonly(): readonly Uint8Array[] {
+    return this.loaded === undefined ? NO_ADDRESSES : readonlyOf(this.loaded)
+  }
+
   /** A lookup table was not known, so the loaded addresses are missing. */
-  readonly isUnresolved: boolean
+  get isUnresolved(): boolean {
+    return (this.#flags & TRANSACTION_FLAG.unresolved) !== 0
+  }
+
   /** It was delivered before, as an `upstream-transaction`. */
-  readonly wasDelivered: boolean
+  get wasDelivered(): boolean {
+    return (this.#flags & TRANSACTION_FLAG.delivered) !== 0
+  }
+}
+
+/** Loaded addresses of 32 bytes each, one after the other from `at` on: the writable ones first. */
+export type LoadedRange = {
+  readonly bytes: Uint8Array
+  readonly at: number
+  readonly writable: number
+  readonly readonly: number
 }
 
 const KIND = {
@@ -203,22 +232,16 @@ export function decodeMessage(record: Uint8Array): DecodedMessage {
   const addressesAt = HEAD_BYTES + count * TRANSACTION_BYTES
   const entriesBytes = record.subarray(addressesAt + view.getUint32(36, true) * ADDRESS_BYTES)
   const transactions: DeliveredTransaction[] = []
-  let next = addressesAt
-  const takeAddresses = (some: number): readonly Uint8Array[] => {
-    const taken = readAddresses(record, next, some)
-    next += some * ADDRESS_BYTES
-    return taken
-  }
+  let loadedAt = addressesAt
   for (let i = 0; i < count; i++) {
     const at = HEAD_BYTES + i * TRANSACTION_BYTES
     const begin = view.getUint32(at, true)
-    transactions.push({
-      bytes: entriesBytes.subarray(begin, begin + view.getUint32(at + 4, true)),
-      isUnresolved: ((record[at + 8] as number) & TRANSACTION_FLAG.unresolved) !== 0,
-      wasDelivered: ((record[at + 8] as number) & TRANSACTION_FLAG.delivered) !== 0,
-      loadedWritable: takeAddresses(record[at + 9] as number),
-      loadedReadonly: takeAddresses(record[at + 10] as number),
-    })
+    const bytes = entriesBytes.subarray(begin, begin + view.getUint32(at + 4, true))
+    const writable = record[at + 9] as number
+    const readonly = record[at + 10] as number
+    const loaded = writable + readonly === 0 ? undefined : { bytes: record, at: loadedAt, writable, readonly }
+    transactions.push(new DeliveredTransaction(bytes, loaded, record[at + 8] as number))
+    loadedAt += (writable + readonly) * ADDRESS_BYTES
   }
   return {
     kind: 'data-set',
@@ -242,6 +265,14 @@ function decodeUpstream(record: Uint8Array, view: DataView): Pick<UpstreamDelive
     readonly: readAddresses(record, readonlyAt, readonly),
   }
   return { loaded, update }
+}
+
+function writableOf({ bytes, at, writable }: LoadedRange): readonly Uint8Array[] {
+  return readAddresses(bytes, at, writable)
+}
+
+function readonlyOf({ bytes, at, writable, readonly }: LoadedRange): readonly Uint8Array[] {
+  return readAddresses(bytes, at + writable * ADDRESS_BYTES, readonly)
 }
 
 function readAddresses(record: Uint8Array, at: number, count: number): readonly Uint8Array[] {

@@ -9,6 +9,7 @@ import {
   type DeliveredSet,
   type DeliveredTransaction,
   decodeMessage,
+  type LoadedRange,
   type UpstreamDelivery,
 } from './messages.ts'
 import { readUpstreamTransaction } from './node-streams/transaction.ts'
@@ -50,6 +51,8 @@ export type DecodedTransaction = {
   readonly isVote: boolean
   readonly loadedWritable: readonly Uint8Array[]
   readonly loadedReadonly: readonly Uint8Array[]
+  /** The same without an array for each, where they stand one after the other. */
+  readonly loaded?: LoadedRange | undefined
   readonly hasUnknownTable: boolean
 }
 
@@ -148,17 +151,10 @@ function isPartMissing(message: DecodedMessage): boolean {
 
 function dataSetOf(set: DeliveredSet, entries: Uint8Array | undefined): DecodedDataSet {
   const { slot, startIndex, endIndex, arrivalNanos } = set
-  return {
-    slot,
-    startIndex,
-    endIndex,
-    arrivalNanos,
-    entries,
-    // What a node had first was delivered then.
-    transactions: set.transactions
-      .filter(({ wasDelivered }) => !wasDelivered)
-      .map((transaction) => new LazyTransaction(transaction)),
-  }
+  const transactions: DecodedTransaction[] = []
+  // What a node had first was delivered then.
+  for (const each of set.transactions) if (!each.wasDelivered) transactions.push(new LazyTransaction(each))
+  return { slot, startIndex, endIndex, arrivalNanos, entries, transactions }
 }
 
 /** One transaction of a data set, without its entries. */
@@ -183,6 +179,7 @@ class LazyTransaction implements DecodedTransaction {
   readonly #delivered: DeliveredTransaction
   readonly wire: Uint8Array | undefined
   #parsed: ParsedTransaction | undefined
+  #isVote: boolean | undefined
 
   constructor(delivered: DeliveredTransaction) {
     this.#delivered = delivered
@@ -199,9 +196,12 @@ class LazyTransaction implements DecodedTransaction {
   }
 
   get isVote(): boolean {
-    if (this.wire === undefined) return isSimpleVote(this.parsed)
-    locateFields(this.wire, fields)
-    return isSimpleVoteWire(this.wire, fields)
+    this.#isVote ??= this.wire === undefined ? isSimpleVote(this.parsed) : isVoteWire(this.wire)
+    return this.#isVote
+  }
+
+  get loaded(): LoadedRange | undefined {
+    return this.#delivered.loaded
   }
 
   get loadedWritable(): readonly Uint8Array[] {
@@ -215,6 +215,11 @@ class LazyTransaction implements DecodedTransaction {
   get hasUnknownTable(): boolean {
     return this.#delivered.isUnresolved
   }
+}
+
+function isVoteWire(wire: Uint8Array): boolean {
+  locateFields(wire, fields)
+  return isSimpleVoteWire(wire, fields)
 }
 
 /** What a message says about a slot. */

@@ -12,6 +12,7 @@ import { FORMAT_LIMITS, type ParsedTransaction } from '../../../solana/transacti
 import { hasWireFields } from '../../../solana/transaction/wire-fields.ts'
 import { encodeTransactionUpdate } from './encode.ts'
 import type { DecodedDataSet, DecodedTransaction } from './source.ts'
+import { withRange } from './test-transactions.ts'
 
 const index = fc.oneof(fc.constant(0), fc.nat(200), fc.nat(40_000))
 const sets = fc.record({
@@ -49,6 +50,8 @@ test('a transaction update has the bytes of protobuf-es, for each format and wit
         }
         const expected = Buffer.from(reference(set, transaction, unixMs))
         assert.ok(expected.equals(encodeTransactionUpdate(set, transaction, unixMs)))
+        if (transaction.wire !== undefined)
+          assert.ok(expected.equals(encodeTransactionUpdate(set, withRange(transaction), unixMs)))
         // A node's own update has no wire form.
         assert.ok(expected.equals(encodeTransactionUpdate(set, { ...transaction, wire: undefined }, unixMs)))
         versions.set(shape.version, (versions.get(shape.version) ?? 0) + 1)

@@ -59,15 +59,16 @@ const UNKNOWN_TABLE = Uint8Array.of(0xa0, 0x06, 1)
 /** The first signature of a transaction with wire fields. */
 const SIGNATURE_AT = 1
 const SIGNATURE_FIELD_BYTES = 66
-const KEY_FIELD_BYTES = 34
+const KEY_BYTES = 32
+const KEY_FIELD_BYTES = 2 + KEY_BYTES
 /** Tags and lengths of the update, the info and the transaction, each with at most five bytes of length. */
 const PREFIXES_BYTES_MAX = 3 * 6
 
 /** As `writeParsedUpdate`. All lengths are known before the first byte is written: most messages of a thread are made here. */
 function putWireUpdate(ends: UpdateEnds, transaction: DecodedTransaction, wire: Uint8Array): void {
-  const { isVote, loadedWritable, loadedReadonly, hasUnknownTable } = transaction
+  const { isVote, hasUnknownTable } = transaction
   measureTransaction(wire, measured)
-  const loaded = loadedWritable.length + loadedReadonly.length
+  const loaded = countLoaded(transaction)
   let infoBytes = SIGNATURE_FIELD_BYTES + (isVote ? 2 : 0) + 1 + varintBytes(measured.bytes) + measured.bytes
   infoBytes += KEY_FIELD_BYTES * loaded + ends.indexes.length + (hasUnknownTable ? UNKNOWN_TABLE.length : 0)
   let at = writer.reserve(PREFIXES_BYTES_MAX + infoBytes + ends.slot.length + ends.createdAt.length)
@@ -84,12 +85,32 @@ function putWireUpdate(ends: UpdateEnds, transaction: DecodedTransaction, wire: 
   buffer[at] = TRANSACTION_TAG
   at = putVarint(buffer, at + 1, measured.bytes)
   at = putTransaction(wire, measured, buffer, at)
-  for (const address of loadedWritable) at = putKey(buffer, at, WRITABLE_TAG, address, 0)
-  for (const address of loadedReadonly) at = putKey(buffer, at, READONLY_TAG, address, 0)
+  if (loaded > 0) at = putLoaded(transaction, buffer, at)
   at = putBytes(buffer, at, ends.indexes)
   if (hasUnknownTable) at = putBytes(buffer, at, UNKNOWN_TABLE)
   at = putBytes(buffer, at, ends.slot)
   writer.advance(putBytes(buffer, at, ends.createdAt))
+}
+
+function countLoaded(transaction: DecodedTransaction): number {
+  const { loaded } = transaction
+  if (loaded !== undefined) return loaded.writable + loaded.readonly
+  return transaction.loadedWritable.length + transaction.loadedReadonly.length
+}
+
+function putLoaded(transaction: DecodedTransaction, target: Uint8Array, start: number): number {
+  const { loaded } = transaction
+  let at = start
+  if (loaded === undefined) {
+    for (const address of transaction.loadedWritable) at = putKey(target, at, WRITABLE_TAG, address, 0)
+    for (const address of transaction.loadedReadonly) at = putKey(target, at, READONLY_TAG, address, 0)
+    return at
+  }
+  for (let i = 0; i < loaded.writable + loaded.readonly; i++) {
+    const tag = i < loaded.writable ? WRITABLE_TAG : READONLY_TAG
+    at = putKey(target, at, tag, loaded.bytes, loaded.at + i * KEY_BYTES)
+  }
+  return at
 }
 
 /** The fields that stand behind each transaction of a data set and are the same for all of them. */

@@ -1,6 +1,6 @@
 import { createWireFields, locateFields } from '../../../solana/transaction/wire-fields.ts'
 import { keyText, type TransactionFilter } from './filters.ts'
-import type { DecodedTransaction } from './source.ts'
+import type { DecodedTransaction, LoadedRange } from './source.ts'
 
 /** Where the filters of one stream stand in the index. */
 export type IndexedFilters<Owner> = {
@@ -114,15 +114,21 @@ export class FilterIndex<Owner> {
   }
 
   #compareByAccounts(transaction: DecodedTransaction): void {
-    const { wire, loadedWritable, loadedReadonly } = transaction
+    const { wire } = transaction
     if (wire === undefined) for (const key of transaction.parsed.staticKeys) this.#compareAt(key, 0)
     else {
       locateFields(wire, fields)
       const { keysAt, blockhashAt } = fields
       for (let at = keysAt; at < blockhashAt; at += KEY_BYTES) this.#compareAt(wire, at)
     }
-    for (const key of loadedWritable) this.#compareAt(key, 0)
-    for (const key of loadedReadonly) this.#compareAt(key, 0)
+    const { loaded } = transaction
+    if (loaded === undefined) {
+      for (const key of transaction.loadedWritable) this.#compareAt(key, 0)
+      for (const key of transaction.loadedReadonly) this.#compareAt(key, 0)
+      return
+    }
+    const end = loadedEnd(loaded)
+    for (let at = loaded.at; at < end; at += KEY_BYTES) this.#compareAt(loaded.bytes, at)
   }
 
   /** With the filters that are found under the account at `at`. */
@@ -189,7 +195,7 @@ class TransactionAccounts {
 }
 
 function textsOf(transaction: DecodedTransaction): Set<string> {
-  const { wire, loadedWritable, loadedReadonly } = transaction
+  const { wire } = transaction
   const texts = new Set<string>()
   if (wire === undefined) for (const key of transaction.parsed.staticKeys) texts.add(keyText(key))
   else {
@@ -197,9 +203,19 @@ function textsOf(transaction: DecodedTransaction): Set<string> {
     const { keysAt, blockhashAt } = fields
     for (let at = keysAt; at < blockhashAt; at += KEY_BYTES) texts.add(keyText(wire, at))
   }
-  for (const key of loadedWritable) texts.add(keyText(key))
-  for (const key of loadedReadonly) texts.add(keyText(key))
+  const { loaded } = transaction
+  if (loaded === undefined) {
+    for (const key of transaction.loadedWritable) texts.add(keyText(key))
+    for (const key of transaction.loadedReadonly) texts.add(keyText(key))
+    return texts
+  }
+  const end = loadedEnd(loaded)
+  for (let at = loaded.at; at < end; at += KEY_BYTES) texts.add(keyText(loaded.bytes, at))
   return texts
+}
+
+function loadedEnd({ at, writable, readonly }: LoadedRange): number {
+  return at + (writable + readonly) * KEY_BYTES
 }
 
 /** As Yellowstone: the vote flag, all required accounts, none of the excluded ones. One of the included accounts occurs, since the filter was found by it. */

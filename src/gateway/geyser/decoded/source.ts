@@ -40,8 +40,18 @@ export type DecodedTransaction = {
   readonly isVote: boolean
   readonly loadedWritable: readonly Uint8Array[]
   readonly loadedReadonly: readonly Uint8Array[]
+  /** The same without an array for each, where they stand one after the other. */
+  readonly loaded?: LoadedRange | undefined
   /** A lookup table of it is not known, so its loaded addresses are missing. */
   readonly hasUnknownTable: boolean
+}
+
+/** Loaded addresses of 32 bytes each, one after the other from `at` on: the writable ones first. */
+export type LoadedRange = {
+  readonly bytes: Uint8Array
+  readonly at: number
+  readonly writable: number
+  readonly readonly: number
 }
 
 /** What happened to a slot. */

@@ -8,6 +8,14 @@ export function accountOf(number: number): Uint8Array {
   return account
 }
 
+/** For tests: its loaded addresses stand one after the other, and there is no array of them. */
+export function withRange(transaction: DecodedTransaction): DecodedTransaction {
+  const { loadedWritable, loadedReadonly } = transaction
+  const bytes = Uint8Array.from([9, 9, 9, ...[...loadedWritable, ...loadedReadonly].flatMap((key) => [...key])])
+  const counts = { writable: loadedWritable.length, readonly: loadedReadonly.length }
+  return { ...transaction, loadedWritable: [], loadedReadonly: [], loaded: { bytes, at: 3, ...counts } }
+}
+
 /** For tests: a decoded transaction with these accounts. */
 export function decodedTransaction(
   number: number,
