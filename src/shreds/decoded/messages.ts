@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer'
+import type { ScannedTransaction } from '../../solana/transaction/scan.ts'
 import type {
   DataSet,
   DataSetPart,
@@ -149,30 +150,42 @@ function encodeDataSet(
   wasDelivered: readonly boolean[] | undefined,
 ): Uint8Array[] {
   const { transactions, entriesBytes } = set
-  const table = new Uint8Array(TRANSACTION_BYTES * transactions.length)
-  const tableView = new DataView(table.buffer)
-  const addresses: Uint8Array[] = []
-  for (const [i, transaction] of transactions.entries()) {
-    const loaded = resolve(i)
-    const at = i * TRANSACTION_BYTES
-    tableView.setUint32(at, transaction.at, true)
-    tableView.setUint32(at + 4, transaction.wireLength, true)
-    if (wasDelivered?.[i] === true) table[at + 8] = TRANSACTION_FLAG.delivered
-    if (!loaded.ok) {
-      table[at + 8] = (table[at + 8] as number) | TRANSACTION_FLAG.unresolved
-      continue
-    }
-    table[at + 9] = loaded.writable.length
-    table[at + 10] = loaded.readonly.length
-    addresses.push(...loaded.writable, ...loaded.readonly)
-  }
+  const loaded = transactions.map((_, i) => resolve(i))
+  const addressesAt = HEAD_BYTES + TRANSACTION_BYTES * transactions.length
+  const bytes = dataSetLength(set, loaded) - entriesBytes.length
+  // Head, table and addresses in one piece: each part of a record is a call for the ring.
+  const front = Buffer.allocUnsafeSlow(bytes).fill(0, 0, addressesAt)
+  const view = new DataView(front.buffer)
   const flags = (set.wasRecovered ? FLAG.recovered : 0) | (set.isVerified ? FLAG.verified : 0) | partFlags(set.part)
-  const head = encodeHead(set, flags)
-  const view = new DataView(head.buffer)
+  putHead(front, view, set, flags)
   view.setUint32(12, set.entries, true)
   view.setUint32(32, transactions.length, true)
-  view.setUint32(36, addresses.length, true)
-  return [head, table, ...addresses, entriesBytes]
+  view.setUint32(36, (bytes - addressesAt) / ADDRESS_BYTES, true)
+  let addressAt = addressesAt
+  for (let i = 0; i < transactions.length; i++) {
+    const transaction = transactions[i] as ScannedTransaction
+    const each = loaded[i] as LoadedAddresses
+    const at = HEAD_BYTES + i * TRANSACTION_BYTES
+    view.setUint32(at, transaction.at, true)
+    view.setUint32(at + 4, transaction.wireLength, true)
+    const delivered = wasDelivered?.[i] === true ? TRANSACTION_FLAG.delivered : 0
+    front[at + 8] = delivered | (each.ok ? 0 : TRANSACTION_FLAG.unresolved)
+    if (!each.ok) continue
+    front[at + 9] = each.writable.length
+    front[at + 10] = each.readonly.length
+    addressAt = putAddresses(front, addressAt, each.writable)
+    addressAt = putAddresses(front, addressAt, each.readonly)
+  }
+  return [front, entriesBytes]
+}
+
+function putAddresses(target: Uint8Array, start: number, addresses: readonly Uint8Array[]): number {
+  let at = start
+  for (const address of addresses) {
+    target.set(address, at)
+    at += ADDRESS_BYTES
+  }
+  return at
 }
 
 function partFlags(part: DataSetPart | undefined): number {
@@ -192,19 +205,22 @@ function partOf(flags: number): DataSetPart | undefined {
   }
 }
 
-function encodeHead(
-  set: UpstreamPlace & { readonly kind: 'data-set' | 'marker' | 'upstream-transaction' },
-  flags: number,
-): Uint8Array {
+type PlacedEvent = UpstreamPlace & { readonly kind: 'data-set' | 'marker' | 'upstream-transaction' }
+
+function encodeHead(set: PlacedEvent, flags: number): Uint8Array {
   const head = new Uint8Array(HEAD_BYTES)
-  const view = new DataView(head.buffer)
+  putHead(head, new DataView(head.buffer), set, flags)
+  return head
+}
+
+/** To memory that is zero. */
+function putHead(head: Uint8Array, view: DataView, set: PlacedEvent, flags: number): void {
   head[0] = KIND[set.kind]
   head[1] = flags
   view.setUint32(4, set.startIndex, true)
   view.setUint32(8, set.endIndex, true)
   view.setFloat64(16, set.slot, true)
   view.setFloat64(24, set.arrivalNanos, true)
-  return head
 }
 
 /** Reads a record of the output ring. The arrays of the result are views of it. */
