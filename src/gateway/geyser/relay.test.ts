@@ -96,7 +96,7 @@ test('messages of a decoded stream are written in one piece and counted as those
   const stream = openStream()
   const relay = new StreamRelay({
     call: Object.assign(call, { writeFramed, writePieces: () => assert.fail('these are whole messages') }),
-    upstream: stream,
+    nodeStream: stream,
     metadata: {},
     monotonicMs: () => 0,
     meter: {
