@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { encodeParsedTransaction } from '../../../../test/support/encode-transaction.ts'
 import { checkProperty } from '../../../../test/support/property.ts'
@@ -101,4 +104,27 @@ test('each stream gets the names of exactly its matching filters, also after str
     200,
     20_000,
   )
+})
+
+test('keeps nothing of a stream that was delivered to and has ended', async () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const index = new FilterIndex<object>()
+  const deliverAndEnd = () => {
+    const owner = {}
+    const indexed = index.create(owner, [compile({ vote: undefined, include: [], required: [], exclude: [] }, 'all')])
+    runAll(index.add(indexed))
+    index.setActive(indexed, true)
+    let delivered = 0
+    index.match(decodedTransaction(0, { fixed: [1] }), () => (delivered += 1))
+    assert.equal(delivered, 1)
+    index.setActive(indexed, false)
+    runAll(index.remove(indexed))
+    return new WeakRef(owner)
+  }
+  const owner = deliverAndEnd()
+  await setImmediate()
+  collect()
+  assert.equal(owner.deref(), undefined)
+  assert.equal(index.size, 0)
 })

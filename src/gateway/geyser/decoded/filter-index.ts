@@ -101,15 +101,19 @@ export class FilterIndex<Owner> {
   /** Calls `deliver` once for each owner with a filter that matches, with the names of those filters, which are valid until it returns. */
   match(transaction: DecodedTransaction, deliver: (owner: Owner, names: readonly Uint8Array[]) => void): void {
     const matched = this.#matched
-    matched.length = 0
     this.#transactions += 1
     this.#accounts.reset(transaction)
     for (const entry of this.#unselective) this.#compare(entry)
     if (this.#byAccount.size > 0) this.#compareByAccounts(transaction)
-    for (let i = 0; i < matched.length; i++) {
-      const { owner, entries, names } = matched[i] as IndexedFilters<Owner>
-      deliver(owner, names)
-      if (entries.length > 1) names.length = 0
+    try {
+      for (let i = 0; i < matched.length; i++) {
+        const { owner, entries, names } = matched[i] as IndexedFilters<Owner>
+        deliver(owner, names)
+        if (entries.length > 1) names.length = 0
+      }
+    } finally {
+      // The last stream may end now: nothing of it is kept.
+      matched.length = 0
     }
   }
 
