@@ -54,13 +54,22 @@ describe('LIMIT and OFFSET', () => {
       'SELECT number FROM numbers(10) LIMIT 1 + 1': [[0], [1]],
       'SELECT number FROM numbers(10) LIMIT 2 * 2 OFFSET 5 - 2': [[3], [4], [5], [6]],
       'SELECT number FROM numbers(10) LIMIT 10 / 5': [[0], [1]],
+      'SELECT number FROM numbers(10) LIMIT INTDIV(5, 2)': [[0], [1]],
       'SELECT number FROM numbers(10) LIMIT -1 + (5 % 3) * 2, intDiv(5, 2)': [[3], [4]],
       'SELECT number FROM numbers(10) ORDER BY number LIMIT 1 + 1 BY number % 2': [[0], [1], [2], [3]],
     })
   })
 
   test('refuse a fraction, a negative number, a division by zero and a column', async () => {
-    for (const count of ['10 / 4', '1 - 3', '1 / 0', '5 % 0', '1 + number', '9007199254740991 + 1'])
+    for (const count of [
+      '18446744073709551615 - 18446744073709551614',
+      '10 / 4',
+      '1 - 3',
+      '1 / 0',
+      '5 % 0',
+      '1 + number',
+      '9007199254740991 + 1',
+    ])
       await assert.rejects(opened.ask(`SELECT number FROM numbers(10) LIMIT ${count}`), {
         type: 'INVALID_LIMIT_EXPRESSION',
       })
@@ -103,6 +112,8 @@ test('CAST of an array converts each element as CAST of the element does', async
       ],
     "SELECT CAST(['2024-01-01'] AS Array(Date)), CAST([1704067200] AS Array(DateTime('UTC'))), CAST([1, 0, 2] AS Array(Bool))":
       [[['2024-01-01'], ['2024-01-01 00:00:00'], [true, false, true]]],
+    "SELECT arrayMap(x -> lower(x), CAST([unhex('41')] AS Array(Nullable(String)))), length(CAST([[unhex('4142')]] AS Array(Array(Nullable(String))))[1][1])":
+      [[['a'], 2]],
     "SELECT CAST([] AS Array(Int64)), CAST(emptyArrayUInt64() AS Array(Int64)), CAST('[1, 2]' AS Array(Int64))": [
       [[], [], [1, 2]],
     ],

@@ -10,7 +10,15 @@ const all: Selects = () => true
 const OPTIONS = { parallel: 16, blocksMax: 128, endIsFinal: true }
 
 /** Nodes that list these blocks and have them, except the pruned ones. Calls for any node go to the first. */
-function openTestNodes({ lists, pruned = none }: { lists: readonly Selects[]; pruned?: Selects }) {
+function openTestNodes({
+  lists,
+  pruned = none,
+  first = 0,
+}: {
+  lists: readonly Selects[]
+  pruned?: Selects
+  first?: number
+}) {
   const listings: SlotRange[] = []
   const listed = (range: SlotRange, has: Selects): number[] => {
     listings.push(range)
@@ -19,7 +27,7 @@ function openTestNodes({ lists, pruned = none }: { lists: readonly Selects[]; pr
   const fetch: BlockFetch = {
     slotsIn: async (range) => listed(range, lists[0] ?? none),
     slotsOnAnyNode: async (range) => listed(range, (slot) => lists.some((has) => has(slot))),
-    firstOnAnyNode: async () => 0,
+    firstOnAnyNode: async () => first,
     async fetch(slot): Promise<FetchedBlock> {
       if (pruned(slot)) return { kind: 'pruned' }
       if (!lists.some((has) => has(slot))) return { kind: 'none' }
@@ -54,6 +62,20 @@ describe('filling a long gap', () => {
     assert.deepEqual([kind, slots[0], slots.length], ['done', 900_000, 128])
     assert.ok(nodes.listings.length < 40, `${nodes.listings.length} listings`)
     for (const { from, to } of nodes.listings) assert.ok(to - from < 65_536, `${from} to ${to}`)
+  })
+
+  test('goes on at the first block that any node has, and does not pass over one before it', async () => {
+    const range = { from: 1, to: 50_000_000 }
+    const nodes = openTestNodes({ lists: [(slot) => slot >= 40_000_000], first: 40_000_000 })
+    const { kind, slots } = await fill(nodes.fetch, range)
+    assert.deepEqual([kind, slots[0], slots.length, nodes.listings.length], ['done', 40_000_000, 128, 2])
+
+    const gone = openTestNodes({ lists: [none], first: 60_000_000 })
+    assert.deepEqual(await fill(gone.fetch, range), { kind: 'gone', slots: [] })
+    assert.equal(gone.listings.length, 4, 'by one node, then by all')
+
+    const early = openTestNodes({ lists: [(slot) => slot === 600 || slot > 900], first: 100 })
+    assert.deepEqual((await fill(early.fetch, { from: 1, to: 100_000 })).slots[0], 600)
   })
 
   test('continues after listed blocks that every node pruned', async () => {

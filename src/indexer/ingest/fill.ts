@@ -44,13 +44,18 @@ export async function fillRange(
     { isOneNode }: { readonly isOneNode: boolean },
   ): Promise<FillResult | undefined> {
     let length = Math.min(options.blocksMax * SLOTS_PER_BLOCK, PIECE_SLOTS_MAX)
-    for (let from = range.from; ; from += length, length = Math.min(length * 2, PIECE_SLOTS_MAX)) {
+    let isFirstAsked = false
+    for (let from = range.from; ; length = Math.min(length * 2, PIECE_SLOTS_MAX)) {
       const to = Math.min(range.to, from + length - 1)
       const listed = await list({ from, to })
       if (listed === undefined) return undefined
       if (to < range.to) {
         const result = await fetchSlots(listed)
         if (result.kind !== 'gone') return result
+        // Nodes that pruned a month are not asked for each piece of it.
+        const first = isFirstAsked ? undefined : await fetch.firstOnAnyNode()
+        isFirstAsked = true
+        from = Math.max(to + 1, Math.min(first ?? 0, range.to))
         continue
       }
       const hasOnlyEnd = listed.every((slot) => slot === range.to)

@@ -389,12 +389,17 @@ export function castValue(given: Value, type: Type, fail: CallArguments['fail'])
     // Arrays inside of arrays have parameters of their own.
     const name = `c${arrayDepth(type)}_`
     const element = castValue(value(name, given.type.of), type.of, fail)
-    return value(`list_transform(${given.sql}, lambda ${name}: ${plainSql(element)})`, result)
+    const of = hasBytes(element.type) ? element.type : type.of
+    return value(`list_transform(${given.sql}, lambda ${name}: ${plainSql(element)})`, { ...result, of } as Type)
   }
   const isList = type.kind === 'array' && isNumber(type.of)
   if (given.type.kind === 'string' && type.kind !== 'uuid' && !isList)
     throw fail(`cannot convert ${typeName(given.type)} to ${typeName(type)}`)
   return value(`CAST(${plainSql(given)} AS ${duckType(type)})`, result)
+}
+
+function hasBytes(type: Type): boolean {
+  return type.kind === 'array' ? hasBytes(type.of) : type.kind === 'string' && type.isBytes === true
 }
 
 export const NULL_VALUE: Value = { sql: 'NULL', type: NOTHING, constant: null, isConstant: true }

@@ -1,4 +1,5 @@
 import { QueryError } from '../../query/error.ts'
+import { foldName } from '../../query/sql-tokens.ts'
 import { compile } from '../compile-expression.ts'
 import type { Context } from '../context.ts'
 import type { Expression } from '../syntax.ts'
@@ -11,7 +12,7 @@ const OPERATORS: ReadonlyMap<string, (a: number, b: number) => number> = new Map
   ['multiply', (a, b) => a * b],
   ['divide', (a, b) => a / b],
   ['modulo', (a, b) => a % b],
-  ['intDiv', (a, b) => Math.trunc(a / b)],
+  ['intdiv', (a, b) => Math.trunc(a / b)],
 ])
 
 /** The number of rows of LIMIT or OFFSET: a constant, or a calculation with constants. */
@@ -27,8 +28,14 @@ export function rowCount(expression: Expression, context: Context): number {
 
 function constantOf(expression: Expression, context: Context): number | undefined {
   if (expression.kind === 'parameter') return context.compilation.numberParameter(expression.name, expression.at)
-  const operator = expression.kind === 'call' && expression.args.length === 2 && OPERATORS.get(expression.name)
-  if (!operator) return constantNumber(compile(expression, context))
+  const operator =
+    expression.kind === 'call' && expression.args.length === 2 && OPERATORS.get(foldName(expression.name))
+  if (!operator) return exact(constantNumber(compile(expression, context)))
   const [a, b] = expression.args.map((each) => constantOf(each, context))
-  return a === undefined || b === undefined ? undefined : operator(a, b)
+  return a === undefined || b === undefined ? undefined : exact(operator(a, b))
+}
+
+/** Larger numbers are rounded ones. */
+function exact(count: number | undefined): number | undefined {
+  return count !== undefined && Math.abs(count) <= Number.MAX_SAFE_INTEGER ? count : undefined
 }
