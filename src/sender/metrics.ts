@@ -69,7 +69,7 @@ export function senderMetrics(
   )
   const firstDispatch = registry.histogram(
     'sluice_sender_first_dispatch_seconds',
-    'Time from receiving a request to sending its transaction on the paths.',
+    'Time from receiving a request to sending its transaction on the first path.',
     { buckets: DISPATCH_BUCKETS },
   )
   const timeToLand = registry.histogram(

@@ -23,9 +23,11 @@ function openStream(): DecodedStream {
 function openCall() {
   const closed: ((status?: GrpcStatus) => void)[] = []
   const halfClosed: (() => void)[] = []
+  const writable: (() => void)[] = []
   const call = {
     isOver: false,
-    ...{ onMessage() {}, onWritable() {}, pauseMessages() {}, resumeMessages() {}, sendHeaders() {}, end() {} },
+    ...{ onMessage() {}, pauseMessages() {}, resumeMessages() {}, sendHeaders() {}, end() {} },
+    onWritable: (listener: () => void) => void writable.push(listener),
     onHalfClose: (listener: () => void) => void halfClosed.push(listener),
     onClose: (listener: (status?: GrpcStatus) => void) => void closed.push(listener),
     // The customer does not read.
@@ -35,6 +37,7 @@ function openCall() {
     call: call as unknown as GrpcCall,
     disconnect: () => closed.forEach((listener) => listener()),
     halfClose: () => halfClosed.forEach((listener) => listener()),
+    read: () => writable.forEach((listener) => listener()),
   }
 }
 
@@ -89,7 +92,7 @@ test('a call at another node is paused where the customer does not read, and hal
 })
 
 test('messages of a decoded stream are written in one piece and counted as those of a node', () => {
-  const { call } = openCall()
+  const { call, read } = openCall()
   const written: Uint8Array[] = []
   const counted = { messages: 0, bytes: 0, sent: 0 }
   const writeFramed = (frames: Uint8Array) => written.push(frames) < 2
@@ -123,5 +126,7 @@ test('messages of a decoded stream are written in one piece and counted as those
     'after the second write the customer does not read',
   )
   assert.deepEqual([counted, relay.bytesOut], [{ messages: 3, bytes: 24, sent: 9 }, 24])
+  read()
+  assert.deepEqual([counted, written.length], [{ messages: 4, bytes: 32, sent: 12 }, 3], 'what waited is counted, too')
   assert.equal(relay.lastDataMs, undefined)
 })

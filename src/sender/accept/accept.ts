@@ -8,7 +8,7 @@ import { type Dispatch, sendBody } from '../dispatch/dispatch.ts'
 import type { SenderLimits } from '../options.ts'
 import { createCounts } from '../receipts/counts.ts'
 import type { Journal } from '../receipts/journal.ts'
-import { hasSameWire, isSettled, type Receipt, signatureKey, wireHashOf } from '../receipts/receipt.ts'
+import { hasSameWire, isSettled, type Receipt, recordWireHash, signatureKey, wireHashOf } from '../receipts/receipt.ts'
 import type { Receipts } from '../receipts/receipts.ts'
 import { type Awaitable, mapAwaitable } from './awaitable.ts'
 import { createBase58Cache } from './base58-cache.ts'
@@ -74,13 +74,14 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
     if (!tip.ok) return tip
 
     const key = signatureKey(transaction.signatures[0] as Uint8Array)
-    const known = receipts.get(key)
-    if (known !== undefined && !mayRepeat(known) && hasSameWire(known, wire))
-      return { ok: true, signature: known.signature, isNew: false }
+    // First those whose journal line is not written yet: a duplicate gets the same outcome.
     const same = checking.get(key)
     if (same !== undefined && Buffer.compare(same.wire, wire) === 0) {
       return same.outcome.then((outcome) => (outcome.ok ? { ...outcome, isNew: false } : outcome))
     }
+    const known = receipts.get(key)
+    if (known !== undefined && !mayRepeat(known) && hasSameWire(known, wire))
+      return { ok: true, signature: known.signature, isNew: false }
 
     const overload = checkCapacity(address)
     if (overload !== undefined) return refuse(overload)
@@ -207,6 +208,7 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
     // The packets to the leaders leave in a microtask that is queued by now; the journal and the counts come after it.
     await Promise.resolve()
     const recorded = recordedBefore ?? deps.journal.accepted(receipt)
+    recordWireHash(receipt)
     deps.onDispatched(tookMs, receipt)
     return (await recorded) ? { ok: true, signature: receipt.signature, isNew: true } : refuse(refuseNotRecorded(true))
   }

@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
 import { TokenBucket } from '../../core/token-bucket.ts'
-import { type AttemptReport, isSettled, type Job, type Receipt, releaseJob } from '../receipts/receipt.ts'
+import { type AttemptReport, isSettled, type Job, type Receipt } from '../receipts/receipt.ts'
 import type { Receipts } from '../receipts/receipts.ts'
 
 /** A path to send transactions on. Each has its own limits and reports `busy` at them. */
@@ -87,12 +87,12 @@ export function createDispatch(
     const isOver = nowMs - receipt.acceptedMonotonicMs >= options.endMs
     if (isSettled(receipt)) {
       if (!isOver && mayRevert(receipt)) wait(receipt, nowMs)
-      else releaseJob(receipt)
+      else receipt.job = undefined
       return true
     }
     if (isOver) {
       receipts.finish(receipt, 'ended')
-      releaseJob(receipt)
+      receipt.job = undefined
       return true
     }
     if (!resends.take(1, nowMs)) return false

@@ -56,9 +56,9 @@ export type Receipt = {
   readonly tip: { readonly account: string; readonly lamports: bigint } | undefined
   /** Undefined for a durable nonce, which does not expire. */
   readonly blockhash: string | undefined
-  /** Undefined while `job` has the bytes themselves; empty for a receipt from before a restart. */
+  /** Undefined before `recordWireHash`; empty for a receipt from before a restart. */
   wireHash: string | undefined
-  /** Undefined once the transaction is settled; see `releaseJob`. */
+  /** Undefined once the transaction is settled. */
   job: Job | undefined
   attempts: Attempt[]
   attemptsLeftOut: number
@@ -122,10 +122,9 @@ export function hasSameWire({ job, wireHash }: Receipt, wire: Uint8Array): boole
   return job === undefined ? wireHash === wireHashOf(wire) : Buffer.compare(job.wire, wire) === 0
 }
 
-/** Releases the bytes of a settled transaction and keeps their hash. */
-export function releaseJob(receipt: Receipt): void {
+/** Made at once, after the dispatch: thousands of transactions may be settled at the same moment. */
+export function recordWireHash(receipt: Receipt): void {
   if (receipt.job !== undefined) receipt.wireHash = wireHashOf(receipt.job.wire)
-  receipt.job = undefined
 }
 
 /** Whether the state is final, except that a fork may revert `landed`. */

@@ -10,7 +10,7 @@ const MARKER_KIND_AT = 10
 const MARKER_VERSION = 1
 const UPDATE_PARENT = 2
 
-/** Joins the payloads of the data set that ends with this FEC set and parses them; undefined when they are not entries. */
+/** Joins the payloads of the data set that ends with this FEC set and scans them; undefined when they are not entries. */
 export function decodeDataSet(
   slot: number,
   last: FecSet,

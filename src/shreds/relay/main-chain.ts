@@ -8,7 +8,7 @@ import { type SlotGroup, SlotSample } from './slot-sample.ts'
  * - A chain ahead of it replaces it, if it has an eighth of all packets.
  * - A chain behind it or of another version replaces it, if it has eight times its packets and this one does not only pause.
  * - When it is silent, accepted packets elsewhere replace it.
- * - The first signed packet replaces one of packets that could not be checked.
+ * - The first signed packet replaces one of a few packets that could not be checked.
  *
  * Another chain is a group of packets within the length of the window whose slots rise from one second to the next.
  */
@@ -74,7 +74,7 @@ export class MainChain {
 
   /** Records a packet that passed every check. While packets are signed, those that were not checked do not count. */
   advance(slot: number, version: number, nowMs: number, isSigned: boolean): void {
-    const isFirstSigned = isSigned && !this.hasSigned
+    const isFirstSigned = isSigned && this.isUnproven
     if (isSigned) this.#signedAtMs = nowMs
     else if (this.isSigned(nowMs)) return
     if (this.#slot < 0 || (isFirstSigned && !this.#includes(slot, version))) this.#moveTo(slot, version, nowMs)
@@ -92,9 +92,13 @@ export class MainChain {
     else if (this.#isOver(slot, version, nowMs)) this.#moveTo(slot, version, nowMs)
   }
 
-  /** Whether a signed packet has ever arrived. */
-  get hasSigned(): boolean {
-    return this.#signedAtMs !== Number.NEGATIVE_INFINITY
+  /**
+   * Whether it has only a few packets, none of them signed: they prove nothing. One of many packets is the live feed, whose schedule may not be known
+   * yet, and a signed packet elsewhere may be a replayed one.
+   */
+  get isUnproven(): boolean {
+    if (this.#signedAtMs !== Number.NEGATIVE_INFINITY) return false
+    return this.#establishedAtMs === Number.NEGATIVE_INFINITY && this.#accepted.total < GROUP_MIN
   }
 
   /** Whether signed packets arrive. */

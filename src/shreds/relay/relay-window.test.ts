@@ -330,3 +330,24 @@ test('every packet of a single chain that is relayed is decoded, through skipped
   })
   checkProperty(t, follows, 300, 20_000)
 })
+
+test('a replayed signed packet does not move the window away from a feed whose schedule is not known yet', () => {
+  const { window, take } = open()
+  eachPacket(0, 1000, 1, (ms) => assert.ok(take(slotAt(ms), ms).isRelayed))
+  assert.equal(window.isUnproven(), false)
+  assert.equal(window.classify(FIRST - 1000, VERSION, 1000), 'late')
+  // Nor would it if it had been checked.
+  window.advance(FIRST - 1000, VERSION, 1000, true)
+  eachPacket(1000, 5000, 1, (ms) => assert.ok(take(slotAt(ms), ms).isRelayed, `${ms}`))
+  assert.equal(window.generation(), 0)
+})
+
+test('the first signed packet moves the window away from a few that could not be checked', () => {
+  const { window, take } = open()
+  for (let at = 0; at < 100; at++) take(FIRST + 5000, at)
+  assert.equal(window.isUnproven(), true)
+  window.advance(FIRST, VERSION, 100, true)
+  assert.equal(window.isUnproven(), false)
+  assert.equal(window.newest(), FIRST)
+  eachPacket(101, 3000, 1, (ms) => assert.ok(take(slotAt(ms), ms, true).isRelayed, `${ms}`))
+})

@@ -10,7 +10,7 @@ export type RelayWindow = {
   classify(slot: number, version: number, nowMs: number): WindowVerdict
   /** The verdict for a packet whose leader is not known: while signed packets arrive, it belongs to the slots around the newest one or is not current. */
   classifyUnchecked(slot: number, version: number, nowMs: number): WindowVerdict
-  /** Whether only packets that could not be checked have moved it. The first signed packet moves it to its slot, wherever that is. */
+  /** Whether only a few packets that could not be checked have moved it. The first signed packet moves it to its slot, wherever that is. */
   isUnproven(): boolean
   /** Records a packet that passed every check. */
   advance(slot: number, version: number, nowMs: number, isSigned: boolean): void
@@ -50,10 +50,10 @@ export function createRelayWindow(options: RelayWindowOptions): RelayWindow {
       return main.observe(slot, version, nowMs) ? 'current' : verdict
     },
     classifyUnchecked: (slot, version, nowMs) => (main.isSigned(nowMs) ? window.verdictOf(slot, version) : 'current'),
-    isUnproven: () => !main.hasSigned,
+    isUnproven: () => main.isUnproven,
     advance(slot, version, nowMs, isSigned) {
       if (window.verdictOf(slot, version) === 'current') window.advance(slot, version, nowMs)
-      else if (isSigned && !main.hasSigned) window.moveTo(slot, version, nowMs)
+      else if (isSigned && main.isUnproven) window.moveTo(slot, version, nowMs)
       main.advance(slot, version, nowMs, isSigned)
     },
     setLength(length) {

@@ -116,15 +116,19 @@ test('keeps nothing of a stream that was delivered to and has ended', async () =
     runAll(index.add(indexed))
     index.setActive(indexed, true)
     let delivered = 0
-    index.match(decodedTransaction(0, { fixed: [1] }), () => (delivered += 1))
+    const transaction = decodedTransaction(0, { fixed: [1] })
+    index.match(transaction, () => (delivered += 1))
     assert.equal(delivered, 1)
     index.setActive(indexed, false)
     runAll(index.remove(indexed))
-    return new WeakRef(owner)
+    return [new WeakRef(owner), new WeakRef(transaction)]
   }
-  const owner = deliverAndEnd()
+  const held = deliverAndEnd()
   await setImmediate()
   collect()
-  assert.equal(owner.deref(), undefined)
+  assert.deepEqual(
+    held.map((each) => each.deref()),
+    [undefined, undefined],
+  )
   assert.equal(index.size, 0)
 })

@@ -102,18 +102,19 @@ export class FilterIndex<Owner> {
   match(transaction: DecodedTransaction, deliver: (owner: Owner, names: readonly Uint8Array[]) => void): void {
     const matched = this.#matched
     this.#transactions += 1
-    this.#accounts.reset(transaction)
-    for (const entry of this.#unselective) this.#compare(entry)
-    if (this.#byAccount.size > 0) this.#compareByAccounts(transaction)
     try {
+      this.#accounts.reset(transaction)
+      for (const entry of this.#unselective) this.#compare(entry)
+      if (this.#byAccount.size > 0) this.#compareByAccounts(transaction)
       for (let i = 0; i < matched.length; i++) {
         const { owner, entries, names } = matched[i] as IndexedFilters<Owner>
         deliver(owner, names)
         if (entries.length > 1) names.length = 0
       }
     } finally {
-      // The last stream may end now: nothing of it is kept.
+      // The last stream may end now: nothing of it or of the transaction is kept.
       matched.length = 0
+      this.#accounts.reset(undefined)
     }
   }
 
@@ -181,7 +182,7 @@ class TransactionAccounts {
   #isVote: boolean | undefined
   #texts: Set<string> | undefined
 
-  reset(transaction: DecodedTransaction): void {
+  reset(transaction: DecodedTransaction | undefined): void {
     this.#transaction = transaction
     this.#isVote = undefined
     this.#texts = undefined

@@ -27,8 +27,8 @@ const NOTHING_TO_RELEASE = (): void => {}
 type Pending = { readonly frames: Uint8Array; readonly messages: number; readonly slot: number }
 
 /**
- * One stream of decoded transactions or entries, in the form of a call at a node: the gateway relays it like any other. Messages are collected and
- * delivered with `flush`. A client that does not read loses what exceeds `pendingBytesMax`; it gets a report as soon as it reads again, or the stream ends.
+ * One stream of decoded transactions or entries, in the form of a call at a node, which the gateway relays. Messages are collected and
+ * delivered with `flush`, whole ones to `onFrames`. A client that does not read loses what exceeds `pendingBytesMax`; it gets a report as soon as it reads again, or the stream ends.
  */
 export class DecodedStream implements GrpcStream {
   readonly #deps: DecodedStreamDeps
