@@ -5,44 +5,10 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { createRandom, seedsOf } from '../../../test/support/property.ts'
 import { type DuckDatabase, openDuckDatabase } from '../../platform/db/duckdb.ts'
-import type { GeyserAccount } from '../../solana/geyser/block.ts'
-import { BatchRows } from '../ingest/batch-rows.ts'
-import { addAccountRows } from '../ingest/block-rows.ts'
+import { type AccountStates, accountBatchOf, accountHistory, accountStatesAfter } from '../ingest/test-accounts.ts'
 import { brokenRows } from '../ingest/test-rows.ts'
-import type { WriteBatch } from '../store/store.ts'
 import { openDuckStore } from './store.ts'
 import { openQueryDatabase } from './test-queries.ts'
-
-/** Balances by key, of one block. */
-type Block = { readonly slot: number; readonly balances: Readonly<Record<string, number>> }
-
-let batches = 0
-
-function batchOf(blocks: readonly Block[], given: Partial<WriteBatch> = {}): WriteBatch {
-  const { finalizedSlot = 0 } = given
-  const [rows, overwritten] = [new BatchRows(), new BatchRows()]
-  const written = blocks.map(({ slot, balances }) => ({
-    slot,
-    accounts: new Map(Object.entries(balances).map(([key, lamports]) => [key, accountOf(lamports)])),
-  }))
-  addAccountRows({ rows, overwritten }, written, finalizedSlot)
-  const [from = 0, to = 0] = [blocks[0]?.slot, blocks.at(-1)?.slot]
-  return {
-    name: `batch ${++batches}`,
-    range: { from, to },
-    rows: [rows],
-    overwritten,
-    finalizedSlot,
-    tipSlot: to,
-    ...given,
-  }
-}
-
-function accountOf(lamports: number): GeyserAccount {
-  const none = new Uint8Array(32)
-  const rest = { executable: false, rentEpoch: 0n, data: new Uint8Array([1]), txnSignature: undefined }
-  return { pubkey: none, owner: none, writeVersion: BigInt(lamports), lamports: BigInt(lamports), ...rest }
-}
 
 async function read(database: DuckDatabase, sql: string): Promise<unknown[][]> {
   using connection = await database.connect()
@@ -52,8 +18,7 @@ async function read(database: DuckDatabase, sql: string): Promise<unknown[][]> {
   return rows
 }
 
-/** Slot and balance by key. */
-async function stateOf(database: DuckDatabase): Promise<Record<string, readonly [slot: number, balance: number]>> {
+async function stateOf(database: DuckDatabase): Promise<AccountStates> {
   const rows = await read(database, 'SELECT pubkey, slot, lamports FROM base.accounts ORDER BY pubkey, slot')
   const state: Record<string, readonly [number, number]> = {}
   for (const [key, slot, balance] of rows) state[String(key)] = [Number(slot), Number(balance)]
@@ -74,19 +39,19 @@ describe('accounts of a block that is replaced', () => {
   test('have the state of the blocks before it', async () => {
     const { database, store } = await openMemory()
     using _ = database
-    await store.write(batchOf([{ slot: 10, balances: { a: 100, b: 1 } }]))
-    await store.write(batchOf([{ slot: 11, balances: { a: 50, c: 5 } }]))
-    await store.write(batchOf([{ slot: 11, balances: { b: 2 } }], { rewindFrom: 11 }))
+    await store.write(accountBatchOf([{ slot: 10, balances: { a: 100, b: 1 } }]))
+    await store.write(accountBatchOf([{ slot: 11, balances: { a: 50, c: 5 } }]))
+    await store.write(accountBatchOf([{ slot: 11, balances: { b: 2 } }], { rewindFrom: 11 }))
     assert.deepEqual(await stateOf(database), { a: [10, 100], b: [11, 2] })
   })
 
   test('have it after a dead slot, and after several slots', async () => {
     const { database, store } = await openMemory()
     using _ = database
-    for (const slot of [10, 11, 12, 13]) await store.write(batchOf([{ slot, balances: { a: slot * 10 } }]))
+    for (const slot of [10, 11, 12, 13]) await store.write(accountBatchOf([{ slot, balances: { a: slot * 10 } }]))
     await store.rewind(13)
     assert.deepEqual(await stateOf(database), { a: [12, 120] })
-    await store.write(batchOf([{ slot: 14, balances: { a: 7 } }]))
+    await store.write(accountBatchOf([{ slot: 14, balances: { a: 7 } }]))
     await store.rewind(11)
     assert.deepEqual(await stateOf(database), { a: [10, 100] })
     await store.rewind(10)
@@ -96,9 +61,11 @@ describe('accounts of a block that is replaced', () => {
   test('have it where the blocks are parts of one batch', async () => {
     const { database, store } = await openMemory()
     using _ = database
-    await store.write(batchOf([{ slot: 9, balances: { a: 9 } }]))
-    await store.write(batchOf([10, 11, 12].map((slot) => ({ slot, balances: { a: slot * 10, [`only${slot}`]: 1 } }))))
-    await store.write(batchOf([{ slot: 12, balances: {} }], { rewindFrom: 12 }))
+    await store.write(accountBatchOf([{ slot: 9, balances: { a: 9 } }]))
+    await store.write(
+      accountBatchOf([10, 11, 12].map((slot) => ({ slot, balances: { a: slot * 10, [`only${slot}`]: 1 } }))),
+    )
+    await store.write(accountBatchOf([{ slot: 12, balances: {} }], { rewindFrom: 12 }))
     assert.deepEqual(await stateOf(database), { a: [11, 110], only10: [10, 1], only11: [11, 1] })
     await store.rewind(10)
     assert.deepEqual(await stateOf(database), { a: [9, 9] })
@@ -111,14 +78,14 @@ describe('accounts of a block that is replaced', () => {
       {
         using database = await openDuckDatabase(file)
         await using store = await openDuckStore(database, () => 0)
-        await store.write(batchOf([{ slot: 10, balances: { a: 100 } }]))
+        await store.write(accountBatchOf([{ slot: 10, balances: { a: 100 } }]))
         using connection = await database.connect()
         await connection.run('DROP TABLE base._accounts_before')
       }
       {
         using database = await openDuckDatabase(file)
         await using store = await openDuckStore(database, () => 0)
-        await store.write(batchOf([{ slot: 11, balances: { a: 50 } }]))
+        await store.write(accountBatchOf([{ slot: 11, balances: { a: 50 } }]))
       }
       using database = await openDuckDatabase(file)
       await using store = await openDuckStore(database, () => 0)
@@ -132,8 +99,8 @@ describe('accounts of a block that is replaced', () => {
   test('have it after a batch that failed, and one that was written twice', async () => {
     const { database, store } = await openMemory()
     using _ = database
-    await store.write(batchOf([{ slot: 10, balances: { a: 100 } }]))
-    const next = batchOf([11, 12].map((slot) => ({ slot, balances: { a: slot } })))
+    await store.write(accountBatchOf([{ slot: 10, balances: { a: 100 } }]))
+    const next = accountBatchOf([11, 12].map((slot) => ({ slot, balances: { a: slot } })))
     await assert.rejects(store.write({ ...next, rows: [...next.rows, brokenRows()] }))
     assert.equal(await keptIn(database), 0)
     await store.write(next)
@@ -152,9 +119,9 @@ describe('earlier states of accounts', () => {
     const { database, store } = await openMemory()
     using _ = database
     for (let slot = 10; slot < 60; slot++)
-      await store.write(batchOf([{ slot, balances: { a: slot } }], { finalizedSlot: slot - 5 }))
+      await store.write(accountBatchOf([{ slot, balances: { a: slot } }], { finalizedSlot: slot - 5 }))
     assert.equal(await keptIn(database), 5)
-    await store.write(batchOf([{ slot: 60, balances: { a: 60 } }], { finalizedSlot: 60 }))
+    await store.write(accountBatchOf([{ slot: 60, balances: { a: 60 } }], { finalizedSlot: 60 }))
     assert.equal(await keptIn(database), 0)
     assert.deepEqual(await stateOf(database), { a: [60, 60] })
   })
@@ -172,33 +139,12 @@ describe('earlier states of accounts', () => {
       const random = createRandom(seed)
       const { database, store } = await openMemory()
       using _ = database
-      let chain: Block[] = []
-      let [next, finalizedSlot] = [1, 0]
-      for (let step = 0; step < 25; step++) {
-        const lowest = finalizedSlot + 1
-        const cut = next > lowest && random(3) === 0 ? lowest + random(next - lowest) : undefined
-        if (cut !== undefined) {
-          chain = chain.filter(({ slot }) => slot < cut)
-          next = cut
-        }
-        if (cut !== undefined && random(2) === 0) await store.rewind(cut)
-        else {
-          const added = Array.from({ length: 1 + random(4) }, (): Block => {
-            const keys = Array.from({ length: random(4) }, () => `k${random(5)}`)
-            return { slot: next++, balances: Object.fromEntries(keys.map((key) => [key, random(1000)])) }
-          })
-          chain.push(...added)
-          finalizedSlot = Math.max(finalizedSlot, next - 1 - random(8))
-          await store.write(batchOf(added, { rewindFrom: cut, finalizedSlot }))
-        }
-        const expected = new Map<string, readonly [number, number]>()
-        for (const { slot, balances } of chain)
-          for (const [key, balance] of Object.entries(balances)) expected.set(key, [slot, balance])
-        assert.deepEqual(
-          await stateOf(database),
-          Object.fromEntries([...expected].toSorted(([a], [b]) => (a < b ? -1 : 1))),
-          `SLUICE_SEEDS=${seed}-${seed}, step ${step}`,
-        )
+      let at = 0
+      for (const step of accountHistory(random, { steps: 25 })) {
+        if (step.kind === 'rewind') await store.rewind(step.fromSlot)
+        else await store.write(step.batch)
+        const expected = accountStatesAfter(step.chain)
+        assert.deepEqual(await stateOf(database), expected, `SLUICE_SEEDS=${seed}-${seed}, step ${at++}`)
       }
     }
   })
