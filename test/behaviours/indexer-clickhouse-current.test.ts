@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { after, before, describe, test } from 'node:test'
 import { AsyncChdb } from 'chdb-wasm'
 import { tableDdl, viewDdl } from '../../src/indexer/clickhouse/ddl.ts'
@@ -12,6 +10,7 @@ import { batchOf, batchRowsOf, brokenRows, listRows } from '../../src/indexer/in
 import { TABLES } from '../../src/indexer/schema.ts'
 import { delay, systemClock } from '../../src/platform/process/clock.ts'
 import type { ChainBlock } from '../../src/solana/chain-block.ts'
+import { startHttpOver } from '../support/clickhouse-http.ts'
 
 /** The engine takes some seconds to start and up to two gigabytes while it runs. */
 describe('the dialect of current servers, on ClickHouse 26.5 from npm', () => {
@@ -113,33 +112,6 @@ describe('the dialect of current servers, on ClickHouse 26.5 from npm', () => {
     assert.equal(Number(known), names.length)
   })
 })
-
-/** The part of the HTTP interface that the writer uses, over an engine without one: settings in the URL become part of the statement. */
-async function startHttpOver(run: (statement: string) => Promise<string>): Promise<AsyncDisposable & { url: string }> {
-  const respond = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const fields = new URL(request.url ?? '/', 'http://engine').searchParams
-    const body = Buffer.concat(await request.toArray()).toString('utf8')
-    const head = fields.get('query') ?? body
-    const settings = [...fields].filter(([name]) => name !== 'query' && name !== 'query_id')
-    const words = settings.map(([name, value]) => `${name} = '${value}'`).join(', ')
-    const [before_, format] = head.split(/ (?=FORMAT \w+$)/) as [string, string | undefined]
-    const statement = `${before_}${words === '' ? '' : ` SETTINGS ${words}`} ${format ?? ''}`
-    try {
-      response.end(await run(fields.has('query') ? `${statement}\n${body}` : statement))
-    } catch (error) {
-      response.writeHead(500).end(`Code: 1. ${String(error)}`)
-    }
-  }
-  const server = createServer((request, response) => void respond(request, response)).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return {
-    url: `http://127.0.0.1:${(server.address() as { port: number }).port}`,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections()
-      server.close()
-    },
-  }
-}
 
 function jsonValue(value: unknown): unknown {
   return typeof value === 'bigint' ? String(value) : value

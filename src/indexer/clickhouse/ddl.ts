@@ -8,6 +8,7 @@ import {
   TABLES,
   type Table,
 } from '../schema.ts'
+import { ACCOUNT_UPDATES, accountsSelect, type StoredTable } from './account-updates.ts'
 
 /**
  * Features of the server. `current` is a maintained release; `legacy` uses what servers since 2018 support: no codecs, no skipping indexes and no
@@ -54,7 +55,7 @@ export function tableDdl(database: string, dialect: ClickHouseDialect): readonly
   const window = dialect === 'current' ? ` SETTINGS non_replicated_deduplication_window = ${TOKENS_KEPT}` : ''
   return [
     `CREATE DATABASE IF NOT EXISTS ${base}`,
-    ...TABLES.map((table) => createTable(table, base, dialect) + window),
+    ...[...TABLES, ACCOUNT_UPDATES].map((table) => createTable(table, base, dialect) + window),
     // Each row is the complete state, so one insert changes it atomically; the row with the highest version is valid.
     `CREATE TABLE IF NOT EXISTS ${base}._progress (
        id UInt8, version UInt64, last_batch String, finalized_slot UInt64, tip_slot UInt64, written_at DateTime,
@@ -77,7 +78,10 @@ export function viewDdl(
     if (!tables.includes(table.name)) continue
     const select =
       table.name === 'coverage' ? coverageSelect(base, dialect) : tableSelect(table as Table, base, dialect)
-    statements.push(createView(`${views}.${table.name}`, select, dialect))
+    const name = `${views}.${table.name}`
+    // On an old server the view of an earlier release would lack the newest states.
+    if (table.name === 'accounts' && dialect === 'legacy') statements.push(`DROP TABLE IF EXISTS ${name}`)
+    statements.push(createView(name, select, dialect))
   }
   return statements
 }
@@ -89,7 +93,11 @@ export function createView(name: string, select: string, dialect: ClickHouseDial
     : `CREATE VIEW IF NOT EXISTS ${name} AS ${select}`
 }
 
-function createTable({ name, columns, key }: Table, base: string, dialect: ClickHouseDialect): string {
+function createTable(
+  { name, columns, key, slotsPerPartition = SLOTS_PER_PARTITION }: StoredTable,
+  base: string,
+  dialect: ClickHouseDialect,
+): string {
   const parts = columns.map((column) => columnDdl(column, dialect))
   parts.push('_version UInt64')
   if (dialect === 'current') {
@@ -97,7 +105,7 @@ function createTable({ name, columns, key }: Table, base: string, dialect: Click
       parts.push(`INDEX by_${column.name} ${column.name} TYPE bloom_filter(0.01) GRANULARITY 4`)
   }
   // The latest state of an account replaces older ones of any epoch, so accounts are not partitioned.
-  const partition = key.includes('slot') ? ` PARTITION BY intDiv(slot, ${SLOTS_PER_PARTITION})` : ''
+  const partition = key.includes('slot') ? ` PARTITION BY intDiv(slot, ${slotsPerPartition})` : ''
   return `CREATE TABLE IF NOT EXISTS ${base}.${name} (${parts.join(', ')})
     ENGINE = ReplacingMergeTree(_version)${partition} ORDER BY (${key.join(', ')})`
 }
@@ -117,6 +125,7 @@ function lowCardinality(sql: string, dialect: ClickHouseDialect): string {
 
 /** FINAL merges rows with the same key. The commitment of a block is computed from the progress, so that no row is rewritten. */
 function tableSelect({ name, columns, key }: Table, base: string, dialect: ClickHouseDialect): string {
+  if (name === 'accounts') return accountsSelect(base)
   const list = columns.map((column) =>
     name === 'blocks' && column.name === 'commitment'
       ? `${lowCardinality(`if(slot <= (SELECT max(finalized_slot) FROM ${base}._progress), 'finalized', commitment)`, dialect)} AS commitment`

@@ -2,8 +2,16 @@ import { createHash } from 'node:crypto'
 import { createHttpClient } from '../../platform/http/client/client.ts'
 import { type Row, rowsIn } from '../ingest/batch-rows.ts'
 import { addRange, cutFrom, overlaps, type SlotRange, withoutRange } from '../ingest/slot-ranges.ts'
-import { TABLES, type Table } from '../schema.ts'
+import { TABLES, tableOf } from '../schema.ts'
 import { RECENT_BLOCKS, type Store, type StoreProgress, type WriteBatch } from '../store/store.ts'
+import {
+  ACCOUNT_UPDATES,
+  finalPartitionsEnd,
+  partitionDrop,
+  partitionsBelow,
+  promotion,
+  type StoredTable,
+} from './account-updates.ts'
 import { catalogueViewDdl } from './catalogue-views.ts'
 import { baseDatabase, type ClickHouseDialect, dialectOf, tableDdl, viewDdl } from './ddl.ts'
 import { type ClickHouseAccount, createClickHouseLink } from './link.ts'
@@ -24,7 +32,7 @@ const WAIT_MS = 120_000
 const CHECK_MS = 50
 /** Greater than the number of states that another process may still be writing, which is one. */
 const TAKEOVER_STEP = 16
-/** Names of intents that are not batches: slots that are written again, and slots of an abandoned fork. The first keeps the latest state of accounts. */
+/** Names of intents that are not batches: slots that are written again, which keep the states of accounts, and slots of an abandoned fork. */
 const REWRITE = ''
 const REWIND = 'rewind'
 const BY_SLOT = TABLES.filter(({ name }) => name !== 'accounts')
@@ -48,16 +56,21 @@ export async function openClickHouseStore(
   for (const statement of tableDdl(options.database, dialect)) await link.run(statement)
   for (const statement of viewDdl(options.database, options.database, dialect)) await link.run(statement)
   for (const statement of catalogueViewDdl(options.database, dialect)) await link.run(statement)
-  const insertIds = `sluice-ingest-${options.database}-`
-  let inserts = 0
+  const writeIds = `sluice-ingest-${options.database}-`
+  let writes = 0
   await settled()
   let state = await readClickHouseState(link, base)
   // A state that an earlier process is still writing has a lower version than this one.
   await save({ version: state.version + TAKEOVER_STEP })
 
-  /** Waits for inserts that an earlier process or a broken connection left running: they would write after a deletion. */
+  /** An id by which `settled` finds the statement. */
+  function nextWriteId(): string {
+    return `${writeIds}${time.nowMs()}-${++writes}`
+  }
+
+  /** Waits for statements that an earlier process or a broken connection left running: they would insert after a deletion, or drop after an insert. */
   async function settled(): Promise<void> {
-    const running = `SELECT count() FROM system.processes WHERE startsWith(query_id, '${insertIds}')`
+    const running = `SELECT count() FROM system.processes WHERE startsWith(query_id, '${writeIds}')`
     await waitFor(async () => Number((await link.rows(running))[0]?.[0]) === 0, 'another writer is at work')
   }
 
@@ -76,7 +89,7 @@ export async function openClickHouseStore(
   }
 
   /** Deletes rows. Callers raise the generation, so that later inserts have new tokens. */
-  async function deleteSlots(where: string, tables: readonly Table[]): Promise<void> {
+  async function deleteSlots(where: string, tables: readonly StoredTable[]): Promise<void> {
     for (const { name } of tables) {
       // Counting first avoids a mutation for each batch.
       const [found] = await link.rows(`SELECT count() FROM ${base}.${name} WHERE ${where}`)
@@ -98,7 +111,14 @@ export async function openClickHouseStore(
     const { intent } = state
     if (intent === undefined || intent.name === unless) return
     await settled()
-    await deleteSlots(within(intent.range), intent.name === REWRITE ? BY_SLOT : TABLES)
+    await deleteSlots(within(intent.range), BY_SLOT)
+    if (intent.name === REWIND) {
+      // Above the finalized slot `accounts` only has rows of releases that wrote every state there.
+      await deleteSlots(within(intent.range), [ACCOUNT_UPDATES, tableOf('accounts')])
+    } else if (intent.name !== REWRITE) {
+      // States in final blocks stay: the blocks come again, possibly without accounts.
+      await deleteSlots(`${within(intent.range)} AND slot > ${state.finalizedSlot}`, [ACCOUNT_UPDATES])
+    }
     await save({ intent: undefined, generation: state.generation + 1 })
   }
 
@@ -115,7 +135,10 @@ export async function openClickHouseStore(
       await clearIntent()
     }
     await save({ intent: { name, range } })
-    for (const table of TABLES) await insert(table, [...rowsIn(batch.rows, table.name)], range)
+    for (const table of BY_SLOT) await insert(table, [...rowsIn(batch.rows, table.name)], range)
+    const overwritten = batch.overwritten === undefined ? [] : [batch.overwritten]
+    await insert(ACCOUNT_UPDATES, [...rowsIn([...batch.rows, ...overwritten], 'accounts')], range)
+    await promote(batch.finalizedSlot)
     await save({
       intent: undefined,
       ranges: addRange(state.ranges, range),
@@ -125,7 +148,22 @@ export async function openClickHouseStore(
     })
   }
 
-  async function insert(table: Table, rows: readonly Row[], { from, to }: SlotRange): Promise<void> {
+  /** Before the progress is saved, so that a promotion that was interrupted is repeated with its batch. */
+  async function promote(finalizedSlot: number): Promise<void> {
+    const end = finalPartitionsEnd(finalizedSlot)
+    if (end <= finalPartitionsEnd(state.finalizedSlot)) return
+    await settled()
+    const partitions = await link.rows(partitionsBelow(base, end))
+    if (partitions.length === 0) return
+    await link.run(promotion(base, end, state.version), {
+      query_id: nextWriteId(),
+      ...(dialect === 'current' ? { insert_deduplicate: '0' } : {}),
+    })
+    for (const [partition] of partitions)
+      await link.run(partitionDrop(base, Number(partition)), { query_id: nextWriteId() })
+  }
+
+  async function insert(table: StoredTable, rows: readonly Row[], { from, to }: SlotRange): Promise<void> {
     const target = `INSERT INTO ${base}.${table.name} FORMAT JSONEachRow`
     for (let at = 0; at < rows.length; at += ROWS_PER_INSERT) {
       const piece = rows.slice(at, at + ROWS_PER_INSERT)
@@ -135,7 +173,7 @@ export async function openClickHouseStore(
       const token = `${table.name}:${from}-${to}:${state.generation}:${at}:${content.digest('hex')}`
       const lines = parts.map((part) => `${part}"_version":${state.version}}\n`).join('')
       await link.insert(target, lines, {
-        query_id: `${insertIds}${time.nowMs()}-${++inserts}`,
+        query_id: nextWriteId(),
         // Parsed by one thread, the same rows always form the same blocks, to which the token applies.
         ...(dialect === 'current'
           ? { insert_deduplication_token: token, async_insert: '0', input_format_parallel_parsing: '0' }
@@ -197,7 +235,7 @@ function within({ from, to }: SlotRange): string {
 }
 
 /** A row of JSONEachRow without its end, where `_version` follows. 64-bit integers are strings, which the server converts to the type of the column. */
-function fields({ columns }: Table, row: Row, dialect: ClickHouseDialect): string {
+function fields({ columns }: StoredTable, row: Row, dialect: ClickHouseDialect): string {
   let text = '{'
   columns.forEach(({ name }, at) => {
     const value = row[at]

@@ -1,5 +1,5 @@
 import type { GeyserAccount } from '../../solana/geyser/block.ts'
-import type { WriteBatch } from '../store.ts'
+import type { WriteBatch } from '../store/store.ts'
 import { BatchRows } from './batch-rows.ts'
 import { addAccountRows } from './block-rows.ts'
 

@@ -50,6 +50,8 @@ test('a refusal has an error type of ClickHouse and names the refused construct'
     ["SELECT dictGet('d', 'a', 1)", 'UNKNOWN_FUNCTION', /dictGet/],
     ['SELECT * FROM system.processes', 'UNKNOWN_DATABASE', /system/],
     ['SELECT * FROM chain_base.blocks', 'UNKNOWN_DATABASE', /chain_base/],
+    ['SELECT * FROM chain_base._account_updates', 'UNKNOWN_DATABASE', /chain_base/],
+    ['SELECT * FROM _account_updates', 'UNKNOWN_TABLE', /_account_updates/],
     ['SELECT * FROM nosuch', 'UNKNOWN_TABLE', /nosuch/],
     ['SELECT 1; SELECT 2', 'SYNTAX_ERROR', /multi-statements/],
     ['', 'SYNTAX_ERROR', /Empty/],
