@@ -16,6 +16,8 @@ describe('accounts on the operator’s ClickHouse', () => {
     assert.match(statements.join('\n'), /max_execution_time = 30 MIN 1 MAX 30 CHANGEABLE_IN_READONLY/)
     // `break` would also cut a result at the bytes of the plan.
     assert.match(statements.join('\n'), /result_overflow_mode = 'throw', limit = 0 CHANGEABLE_IN_READONLY,/)
+    // The view of accounts reads one table several times; before 25.12 each read has a snapshot of its own by default.
+    assert.match(statements.join('\n'), /enable_shared_storage_snapshot_in_query = 1,/)
     assert.equal(roleOf('pro-1'), 'sluice_reader_pro_1')
   })
 

@@ -80,6 +80,8 @@ export function planStatements(plan: ProvisionedPlan): readonly string[] {
     'allow_introspection_functions = 0 CONST',
     'log_queries = 1',
     'cancel_http_readonly_queries_on_client_close = 1',
+    // A view that reads a table several times sees the same rows each time.
+    'enable_shared_storage_snapshot_in_query = 1',
     'output_format_json_quote_64bit_integers = 1 CHANGEABLE_IN_READONLY',
     'enable_http_compression = 0 CHANGEABLE_IN_READONLY',
     'join_use_nulls = 1 CHANGEABLE_IN_READONLY',
