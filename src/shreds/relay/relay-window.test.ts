@@ -342,6 +342,13 @@ test('a replayed signed packet does not move the window away from a feed whose s
   assert.equal(window.generation(), 0)
 })
 
+test('nor in the first second of the feed', () => {
+  const { window, take } = open()
+  eachPacket(0, 200, 1, (ms) => assert.ok(take(slotAt(ms), ms).isRelayed))
+  window.advance(FIRST - 1000, VERSION, 200, true)
+  assert.deepEqual([window.isUnproven(), window.newest(), window.generation()], [false, FIRST, 0])
+})
+
 test('the first signed packet moves the window away from a few that could not be checked', () => {
   const { window, take } = open()
   for (let at = 0; at < 100; at++) take(FIRST + 5000, at)
