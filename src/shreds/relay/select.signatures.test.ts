@@ -127,7 +127,7 @@ describe('with a checking thread', () => {
       receive([...blockPackets(500).slice(0, 8), ...blockPackets(501).slice(0, 8)], 1)
       check(reader)
       release(1)
-      assert.equal(sent.length, slots.length + 16, `${slots}`)
+      assert.equal(sent.length, slots.length + 16, slots.join())
       assert.deepEqual([selector.window.newest(), selector.window.version()], [501, VERSION])
       // From now on they are not current.
       receive([blockPackets(20_060, { version: other })[0] as Uint8Array], 2)

@@ -7,7 +7,7 @@ import type { Column } from '../scope.ts'
 import type { Expression, Source } from '../syntax.ts'
 import { duckType, type Type } from '../types.ts'
 import { plainSql, value } from '../value.ts'
-import { castValue } from './values.ts'
+import { castValue } from './cast.ts'
 
 type FunctionSource = Extract<Source, { kind: 'function' }>
 type From = { readonly sql: string; readonly columns: readonly Column[] }

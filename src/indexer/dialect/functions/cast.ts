@@ -1,0 +1,80 @@
+import { asInt, duckType, type IntType, isNumber, isTime, nullable, type Type, typeName, zoneOf } from '../types.ts'
+import { conditionSql, isAnyNullable, localSql, numberSql, plainSql, toText, type Value, value } from '../value.ts'
+import { decimalSql } from './decimals.ts'
+import { type CallArguments } from './definition.ts'
+import { momentSql } from './time/arguments.ts'
+
+/** To another size of whole numbers: ClickHouse keeps the lower bits of a value that does not fit. */
+function whole(sql: string, from: IntType, to: IntType): string {
+  const fits = from.isSigned === to.isSigned ? from.bits <= to.bits : !from.isSigned && from.bits < to.bits
+  if (fits) return `CAST(${sql} AS ${duckType(to)})`
+  const [range, half] = [2n ** BigInt(to.bits), to.isSigned ? 2n ** BigInt(to.bits - 1) : 0n]
+  return `CAST(((CAST(${sql} AS HUGEINT) + ${half}) & ${range - 1n}) - ${half} AS ${duckType(to)})`
+}
+
+/** To a number: fractions are cut off as ClickHouse does, the engine would round. */
+export function toNumber(given: Value, type: Type, cast: 'CAST' | 'TRY_CAST'): string {
+  const isCut = asInt(type) !== undefined && (given.type.kind === 'float' || given.type.kind === 'decimal')
+  if (isTime(given.type) && asInt(type) !== undefined)
+    return given.type.kind === 'date'
+      ? `CAST(date_diff('day', DATE '1970-01-01', ${given.sql}) AS ${duckType(type)})`
+      : `CAST(trunc(epoch(CAST(${given.sql} AS TIMESTAMP))) AS ${duckType(type)})`
+  if (given.type.kind === 'string' && asInt(type) !== undefined && cast === 'TRY_CAST')
+    return `(CASE WHEN regexp_full_match(${given.sql}, '[+-]?\\d+') THEN TRY_CAST(${given.sql} AS ${duckType(type)}) END)`
+  const [from, to] = [asInt(given.type), asInt(type)]
+  if (from !== undefined && to !== undefined && to.bits <= 64) return whole(numberSql(given), from, to)
+  // The engine would round a fraction; its error for another text has the code of ClickHouse.
+  if (given.type.kind === 'string' && asInt(type) !== undefined)
+    return `CAST(CASE WHEN regexp_full_match(${given.sql}, '[+-]?\\d+') THEN ${given.sql} ELSE 'x' || ${given.sql} END AS ${duckType(type)})`
+  return `${cast}(${isCut ? `trunc(${plainSql(given)})` : plainSql(given)} AS ${duckType(type)})`
+}
+
+const isUntyped = ({ kind }: Type): boolean => kind === 'unknown' || kind === 'nothing'
+const arrayDepth = (type: Type): number => (type.kind === 'array' ? arrayDepth(type.of) + 1 : 0)
+
+/** CAST(x AS T). */
+export function castValue(given: Value, type: Type, fail: CallArguments['fail']): Value {
+  if (type.kind === 'string')
+    return given.type.kind === 'string'
+      ? { ...given, type: given.isBytes === true ? { ...type, isBytes: true } : type }
+      : value(toText(given), isAnyNullable([given]) ? nullable(type) : type)
+  const isNullable = type.isNullable === true || given.type.isNullable === true
+  const result = isNullable ? nullable(type) : type
+  if (type.kind === 'bool')
+    return value(given.type.kind === 'string' ? `CAST(${given.sql} AS BOOLEAN)` : conditionSql(given), result)
+  if (type.kind === 'decimal') return value(decimalSql(given, type), result)
+  if (isNumber(type)) return value(toNumber(given, type, 'CAST'), result)
+  if (type.kind === 'date')
+    return value(
+      isTime(given.type) || given.type.kind === 'string'
+        ? `CAST(${localSql(given)} AS DATE)`
+        : `CAST(make_timestamp(CAST(${numberSql(given)} AS BIGINT) * 86400000000) AS DATE)`,
+      result,
+    )
+  if (type.kind === 'datetime' || type.kind === 'datetime64') {
+    const zone = type.zone ?? zoneOf(given.type)
+    const time = momentSql(given, zone)
+    return value(type.kind === 'datetime' ? `date_trunc('second', ${time})` : time, { ...result, zone } as Type)
+  }
+  if (type.kind === 'map' && given.type.kind === 'tuple' && given.type.items.every(({ kind }) => kind === 'array'))
+    return value(
+      `CAST(map(struct_extract(${given.sql}, '1'), struct_extract(${given.sql}, '2')) AS ${duckType(type)})`,
+      result,
+    )
+  if (type.kind === 'array' && typeName(given.type) === typeName(type)) return given
+  if (type.kind === 'array' && given.type.kind === 'array' && !isUntyped(given.type.of)) {
+    // Arrays inside of arrays have parameters of their own.
+    const name = `c${arrayDepth(type)}_`
+    const element = castValue(value(name, given.type.of), type.of, fail)
+    const of = hasBytes(element.type) ? element.type : type.of
+    return value(`list_transform(${given.sql}, lambda ${name}: ${plainSql(element)})`, { ...result, of } as Type)
+  }
+  const isList = type.kind === 'array' && isNumber(type.of)
+  if (given.type.kind === 'string' && type.kind !== 'uuid' && !isList)
+    throw fail(`cannot convert ${typeName(given.type)} to ${typeName(type)}`)
+  return value(`CAST(${plainSql(given)} AS ${duckType(type)})`, result)
+}
+
+function hasBytes(type: Type): boolean {
+  return type.kind === 'array' ? hasBytes(type.of) : type.kind === 'string' && type.isBytes === true
+}
