@@ -45,6 +45,15 @@ describe('dedicated nodes', () => {
     )
   })
 
+  test('that are still being set when the service ends are not started', async () => {
+    await using own = await startFakeNode()
+    const rig = await startRig({ clock: systemClock, nodes: [], env: { KEY: 'k' } })
+    const setting = rig.upstreams.setDedicated([dedicated(own, 'sub_1', 'own-1')])
+    await rig[Symbol.asyncDispose]()
+    await setting
+    assert.deepEqual(rig.upstreams.status(), [])
+  })
+
   test('are all that a subscription without the bundle has: before and after them it gets no node', async () => {
     await using shared = await startFakeNode()
     await using own = await startFakeNode()

@@ -20,6 +20,7 @@ function openTestNodes({
   first?: number
 }) {
   const listings: SlotRange[] = []
+  const asked = { first: 0 }
   const listed = (range: SlotRange, has: Selects): number[] => {
     listings.push(range)
     return Array.from({ length: range.to - range.from + 1 }, (_, at) => range.from + at).filter(has)
@@ -27,14 +28,17 @@ function openTestNodes({
   const fetch: BlockFetch = {
     slotsIn: async (range) => listed(range, lists[0] ?? none),
     slotsOnAnyNode: async (range) => listed(range, (slot) => lists.some((has) => has(slot))),
-    firstOnAnyNode: async () => first,
+    async firstOnAnyNode() {
+      asked.first += 1
+      return first
+    },
     async fetch(slot): Promise<FetchedBlock> {
       if (pruned(slot)) return { kind: 'pruned' }
       if (!lists.some((has) => has(slot))) return { kind: 'none' }
       return { kind: 'block', raw: { slot, source: 'backfill', bytes: new Uint8Array() } }
     },
   }
-  return { fetch, listings, slotsListed: () => listings.reduce((sum, { from, to }) => sum + to - from + 1, 0) }
+  return { fetch, listings, asked, slotsListed: () => listings.reduce((sum, { from, to }) => sum + to - from + 1, 0) }
 }
 
 async function fill(fetch: BlockFetch, range: SlotRange): Promise<FillResult & { readonly slots: readonly number[] }> {
@@ -62,6 +66,7 @@ describe('filling a long gap', () => {
     assert.deepEqual([kind, slots[0], slots.length], ['done', 900_000, 128])
     assert.ok(nodes.listings.length < 40, `${nodes.listings.length} listings`)
     for (const { from, to } of nodes.listings) assert.ok(to - from < 65_536, `${from} to ${to}`)
+    assert.equal(nodes.asked.first, 1, 'the nodes are asked for their first block once')
   })
 
   test('goes on at the first block that any node has, and does not pass over one before it', async () => {

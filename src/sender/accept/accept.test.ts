@@ -33,6 +33,8 @@ describe('accept, on a manual clock', () => {
   /** What the verifier returns at once. */
   let atOnce: 'good' | 'bad' | 'full' | undefined
   let journal: PromiseWithResolvers<boolean> | undefined
+  let onStart: () => void
+  let onRecord: () => void
 
   function open(limits: SenderOptionsInput['limits'] = {}): void {
     clock = createManualClock()
@@ -40,6 +42,8 @@ describe('accept, on a manual clock', () => {
     checks = []
     atOnce = undefined
     journal = undefined
+    onStart = () => {}
+    onRecord = () => {}
     world = { isOpen: true, delayMs: 0, isJournalOpen: true, isDoubtful: false, recorded: true }
     const options = parseSenderOptions({ tipAccounts: TIP_ACCOUNTS, limits })
     receipts = createReceipts({ ...options.limits, keepMs: 600_000 }, { clock, onFinished() {} })
@@ -51,7 +55,10 @@ describe('accept, on a manual clock', () => {
         get isOpen() {
           return world.isOpen
         },
-        start: (receipt) => sent.push(receipt),
+        start: (receipt) => {
+          sent.push(receipt)
+          onStart()
+        },
         [Symbol.dispose]() {},
       },
       landing: { check: () => undefined },
@@ -71,7 +78,10 @@ describe('accept, on a manual clock', () => {
         get isDoubtful() {
           return world.isDoubtful
         },
-        accepted: () => journal?.promise ?? Promise.resolve(world.recorded),
+        accepted: () => {
+          onRecord()
+          return journal?.promise ?? Promise.resolve(world.recorded)
+        },
       },
       onDispatched() {},
     })
@@ -110,6 +120,16 @@ describe('accept, on a manual clock', () => {
     assert.deepEqual(await outcome, { ok: true, signature: signatureOf(wire), isNew: true })
     assert.deepEqual(await duplicate, { ok: true, signature: signatureOf(wire), isNew: false })
     assert.equal(sent.length, 1)
+  })
+
+  test('its packets leave before its journal line is begun', async () => {
+    atOnce = 'good'
+    const order: string[] = []
+    // As the leaders' connection sends: in a microtask.
+    onStart = () => queueMicrotask(() => order.push('packets'))
+    onRecord = () => order.push('line')
+    assert.ok((await give()).ok)
+    assert.deepEqual(order, ['packets', 'line'])
   })
 
   test('transactions whose journal line is not written yet count as being checked', async () => {
