@@ -122,22 +122,26 @@ describe('requests over a limit', () => {
     assert.equal(forwarded(), before)
   })
 
-  test('T7: an endless body costs less than 1 MiB', async (t) => {
-    const CONNECTIONS = 60
-    await post(CALL)
-    const before = rssBytes()
-    const piece = `10000\r\n${'x'.repeat(0x10000)}\r\n`
-    const floods = Array.from({ length: CONNECTIONS }, () => open('transfer-encoding: chunked'))
-    for (const { socket } of floods) for (let at = 0; at < 40; at++) if (!socket.destroyed) socket.write(piece)
-    // The server closes with bytes unread, so a client that only writes may get the reset before the 413.
-    await until('all are refused', () => floods.every(({ text, isClosed }) => text !== '' || isClosed))
-    const responses = floods.map(({ text }) => text.slice(0, 12)).filter((head) => head !== '')
-    assert.deepEqual(new Set(responses), new Set(['HTTP/1.1 413']))
-    const grownBytes = rssBytes() - before
-    for (const { socket } of floods) socket.destroy()
-    t.diagnostic(`${CONNECTIONS} floods of 2.5 MB: RSS grew by ${(grownBytes / 2 ** 20).toFixed(1)} MiB`)
-    assert.ok(grownBytes <= CONNECTIONS * 2 ** 20, `${grownBytes} bytes`)
-  })
+  const ENDLESS = {
+    'large chunks': [`10000\r\n${'x'.repeat(0x10000)}\r\n`, 40],
+    'chunks of one byte': ['1\r\nx\r\n'.repeat(10_000), 12],
+  } as const
+  for (const [form, [piece, count]] of Object.entries(ENDLESS))
+    test(`T7: an endless body in ${form} costs less than 1 MiB`, async (t) => {
+      const CONNECTIONS = 60
+      await post(CALL)
+      const before = rssBytes()
+      const floods = Array.from({ length: CONNECTIONS }, () => open('transfer-encoding: chunked'))
+      for (const { socket } of floods) for (let at = 0; at < count; at++) if (!socket.destroyed) socket.write(piece)
+      // The server closes with bytes unread, so a client that only writes may get the reset before the 413.
+      await until('all are refused', () => floods.every(({ text, isClosed }) => text !== '' || isClosed))
+      const responses = floods.map(({ text }) => text.slice(0, 12)).filter((head) => head !== '')
+      assert.deepEqual(new Set(responses), new Set(['HTTP/1.1 413']))
+      const grownBytes = rssBytes() - before
+      for (const { socket } of floods) socket.destroy()
+      t.diagnostic(`${CONNECTIONS} floods: RSS grew by ${(grownBytes / 2 ** 20).toFixed(1)} MiB`)
+      assert.ok(grownBytes <= CONNECTIONS * 2 ** 20, `${grownBytes} bytes`)
+    })
 
   /** Each with its expected response. */
   const deep = (levels: number, inner = '1') => `${'['.repeat(levels)}${inner}${']'.repeat(levels)}`

@@ -39,6 +39,11 @@ export class RequestTurns {
     return this.#ended.has(socket)
   }
 
+  /** Whether it is behind another request of its connection. */
+  isWaiting(request: IncomingMessage): boolean {
+    return this.#turns.get(request.socket)?.[0]?.request !== request
+  }
+
   take(turn: Turn): void {
     const { socket } = turn.request
     const turns = this.#turns.get(socket)

@@ -9,6 +9,7 @@ import type { TlsFilesOptions } from '../../net/tls-files.ts'
 import { createStallWatch } from '../../net/write-stall.ts'
 import { delay, systemClock } from '../../process/clock.ts'
 import type { Logger } from '../../telemetry/logger.ts'
+import { BODY_PIECES, limitBodyPieces, WAITING_BODY_PIECES } from './body-pieces.ts'
 import { createFastPathServer, type FastPathServer } from './fast-path-server.ts'
 import { continueInTurn, RequestTurns, upgradeInTurn } from './pipelined.ts'
 import type { PostHandler } from './post.ts'
@@ -106,10 +107,25 @@ export async function startHttpServer(given: HttpServerOptions, deps: HttpServer
   http.on('request', (request: IncomingMessage, response: ServerResponse) => {
     if (turns.hasEnded(request.socket)) return
     const refusal = refuseHead(request, options)
-    if (refusal === undefined) return turns.take({ request, response, handle: () => handle(request, response) })
+    if (refusal === undefined) {
+      limitBodyPieces(
+        request,
+        () => (turns.isWaiting(request) ? WAITING_BODY_PIECES : BODY_PIECES),
+        () => refusePieces(request.socket),
+      )
+      return turns.take({ request, response, handle: () => handle(request, response) })
+    }
     response.shouldKeepAlive = false
     turns.takeLast({ request, response, handle: () => sendJson(response, refusal.status, refusal.body) })
   })
+
+  function refusePieces(socket: Socket): void {
+    // Else the rest of the body would be parsed up to the end of what the kernel holds.
+    socket.pause()
+    const message =
+      'the body has too many chunks for its size; limit: bodyPieces. Send larger chunks, or a content-length'
+    turns.fail(socket, () => sendRaw(socket, 413, JSON.stringify({ error: 'body-pieces', message })))
+  }
 
   function handle(request: IncomingMessage, response: ServerResponse): void {
     responses.add(response)
@@ -321,7 +337,7 @@ export function readBody(request: IncomingMessage, limits: BodyLimits): Promise<
     return Promise.resolve({ ok: false, reason: 'too-large' })
   }
   return new Promise((resolve) => {
-    const chunks: Buffer[] = []
+    const body = new GrowingBuffer()
     let bytes = 0
     const finish = (result: Body) => {
       request.off('data', onData).off('end', onEnd).off('close', onClose)
@@ -332,12 +348,38 @@ export function readBody(request: IncomingMessage, limits: BodyLimits): Promise<
       bytes += chunk.length
       if (bytes > limits.bodyBytesMax) finish({ ok: false, reason: 'too-large' })
       else if (limits.mayHold?.(chunk.length) === false) finish({ ok: false, reason: 'no-room' })
-      else chunks.push(chunk)
+      else body.add(chunk)
     }
-    const onEnd = () => finish({ ok: true, body: chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks) })
+    const onEnd = () => finish({ ok: true, body: body.take() })
     const onClose = () => finish({ ok: false, reason: 'aborted' })
     request.on('data', onData).on('end', onEnd).on('close', onClose).on('error', ignore)
   })
+}
+
+/** One piece as it came, or several in one buffer: small ones would take many times the memory of their bytes. */
+class GrowingBuffer {
+  #bytes: Buffer = Buffer.alloc(0)
+  #length = 0
+
+  add(piece: Buffer): void {
+    const length = this.#length + piece.length
+    if (this.#length === 0) this.#bytes = piece
+    else {
+      if (length > this.#bytes.length) this.#grow(length)
+      piece.copy(this.#bytes, this.#length)
+    }
+    this.#length = length
+  }
+
+  take(): Buffer {
+    return this.#bytes.subarray(0, this.#length)
+  }
+
+  #grow(length: number): void {
+    const larger = Buffer.allocUnsafeSlow(2 * length)
+    this.#bytes.copy(larger, 0, 0, this.#length)
+    this.#bytes = larger
+  }
 }
 
 function ignore(): void {}
