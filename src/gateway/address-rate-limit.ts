@@ -16,6 +16,14 @@ export type AddressRateLimitOptions = {
   readonly burst: number
 }
 
+/** Of requests that no token is needed for: unknown paths, preflights, and on gRPC unknown methods. */
+export const OPEN_LIMIT: AddressRateLimitOptions = {
+  limit: 'openRequestsPerSecond',
+  noun: 'requests without a token',
+  perSecond: 100,
+  burst: 1000,
+}
+
 export type LimitedRequest = {
   readonly response: ServerResponse
   /** The client's, behind any trusted proxies. */

@@ -28,7 +28,7 @@ import type { RefusalRecorder, RefusedRequest } from '../platform/telemetry/refu
 import type { AccountEndpoint } from './account/endpoint.ts'
 import { ACCOUNT_PATHS, type AccountEndpoints } from './account/endpoints.ts'
 import { ACCOUNT_PAGE_HEADERS, type AccountPage, isAccountPagePath } from './account/page.ts'
-import { createAddressRateLimit } from './address-rate-limit.ts'
+import { createAddressRateLimit, OPEN_LIMIT } from './address-rate-limit.ts'
 import { createDocumentEndpoint, isDocumentPath } from './document-endpoint.ts'
 import type { SharedLimits } from './limits.ts'
 import type { ListenerMeter } from './metrics.ts'
@@ -140,7 +140,6 @@ export function startRpcServer(options: { listen: ListenerOptions }, deps: RpcSe
 }
 
 /** Preflights, unknown paths and wrong methods. */
-const OPEN_LIMIT = { limit: 'openRequestsPerSecond', noun: 'requests without a token', perSecond: 100, burst: 1000 }
 const HEALTH_LIMIT = { limit: 'healthPerSecond', noun: 'health requests', perSecond: 50, burst: 500 }
 
 /** A WebSocket client that was given the RPC address. */

@@ -187,6 +187,36 @@ describe('T12: floods on the gRPC server', () => {
     await othersAreServed()
   })
 
+  test('T12: methods that are not served have a rate limit of the address, also over many connections', async () => {
+    const statuses: (string | undefined)[] = []
+    let ended = 0
+    for (let connection = 0; connection < 40 && ended < 3; connection++) {
+      const session = connectHttp2(`http://${gateway.grpc}`)
+      session.on('error', () => {})
+      session.on('goaway', () => (ended += 1))
+      const calls = Array.from({ length: 90 }, () => unknownMethod(session))
+      statuses.push(...(await Promise.all(calls)))
+      session.destroy()
+    }
+    assert.equal(ended, 3, 'connections beyond the limit are ended')
+    assert.ok(statuses.filter((code) => code === String(status.UNIMPLEMENTED)).length >= 1000)
+    assert.ok(statuses.includes(String(status.RESOURCE_EXHAUSTED)))
+    await othersAreServed()
+  })
+
+  /** The status of one call; undefined where the connection ended before it. */
+  async function unknownMethod(session: ReturnType<typeof connectHttp2>): Promise<string | undefined> {
+    const headers = { ':method': 'POST', ':path': '/a/b', 'content-type': 'application/grpc', te: 'trailers' }
+    const call = session.request(headers, { endStream: true })
+    let code: string | undefined
+    call.on('error', () => {})
+    call.on('response', (fields) => (code ??= fields['grpc-status'] as string | undefined))
+    call.on('trailers', (fields) => (code ??= fields['grpc-status'] as string | undefined))
+    call.resume()
+    await new Promise((resolve) => call.once('close', resolve))
+    return code
+  }
+
   test('T12: h2load with more streams than allowed: at most 100 at once, all get a response', async (t) => {
     const requests = isFull ? 50_000 : 2000
     await using folder = await temporaryFolder()

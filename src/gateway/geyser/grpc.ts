@@ -1,14 +1,17 @@
 import { CREDENTIAL_SOURCES, collectToken } from '../../access/credentials.ts'
 import { explainRefusal } from '../../access/explain-refusal.ts'
 import type { ProductKey } from '../../contract/products.ts'
+import { createKeyedBuckets } from '../../core/keyed-buckets.ts'
 import type { Random } from '../../core/random.ts'
 import type { GrpcCall } from '../../platform/grpc/call.ts'
 import { startGrpcServer } from '../../platform/grpc/server.ts'
 import { GrpcCode, type GrpcStatus } from '../../platform/grpc/status.ts'
-import type { AuthTarpit } from '../../platform/net/auth-tarpit.ts'
+import type { AuthTarpit, Peer } from '../../platform/net/auth-tarpit.ts'
+import { peerKey } from '../../platform/net/connection-caps.ts'
 import type { ListenerOptions } from '../../platform/net/listener.ts'
 import type { ListenerMetrics } from '../../platform/net/listener-metrics.ts'
 import type { RefusalRecorder } from '../../platform/telemetry/refusal-log.ts'
+import { OPEN_LIMIT } from '../address-rate-limit.ts'
 import { refuseToken } from '../refusal.ts'
 import { createGeyserCalls, type GeyserCallsDeps, type GeyserCallsOptions } from './calls.ts'
 import { createGrpcHealth, type GrpcHealthOptions } from './health.ts'
@@ -77,6 +80,7 @@ export async function startGeyserServer(settings: GrpcServerOptions, deps: GrpcS
     { ...options, services: [...COMMON_SERVICES, ...services.map((service) => SERVICE_NAMES[service])] },
     { clock, meter: metrics.grpc, table: limits?.buckets.grpcHealth, watches: limits?.held.watches },
   )
+  const unknown = createKeyedBuckets(OPEN_LIMIT, () => clock.monotonicMs(), limits?.buckets.open)
   const reflection = createReflection(
     { refusalDelayMs: options.refusalDelayMs, services },
     { access, clock, meter: metrics.grpc, calls: limits?.held.reflections },
@@ -106,11 +110,7 @@ export async function startGeyserServer(settings: GrpcServerOptions, deps: GrpcS
     const isReflection = reflection.isServed(call.path)
     const method = methodOf(call.path)
     // The path is not echoed: a token written into it must not reach a log.
-    if (method === undefined && !isReflection)
-      return call.end({
-        code: GrpcCode.unimplemented,
-        message: call.path === ENTRIES_PATH ? NO_ENTRIES : NOT_SERVED[options.serves],
-      })
+    if (method === undefined && !isReflection) return refuseUnknown(call, peer)
     let subscription: string | undefined
     call.onStatus((status) => recordEnd(call.requestId, status, subscription))
     const { caller, product } = authenticate(call, method)
@@ -120,10 +120,25 @@ export async function startGeyserServer(settings: GrpcServerOptions, deps: GrpcS
       return geyser.serve(call, caller, { method, remoteAddress: tarpit.addressOf(peer) })
     }
     const status = grpcStatusOf(refuseToken(explainRefusal('grpc', caller, { headers: call.rawMetadata })))
+    call.discardMessages()
     tarpit.refuse(peer, metrics.grpc.late, (closes) => {
       call.end(status)
       if (closes) call.closeConnection()
     })
+  }
+
+  /** Needs no token, so every address has a rate limit. Beyond it the connection ends with its open calls. */
+  function refuseUnknown(call: GrpcCall, peer: Peer): void {
+    if (unknown.take(peerKey(tarpit.addressOf(peer))).ok)
+      return call.end({
+        code: GrpcCode.unimplemented,
+        message: call.path === ENTRIES_PATH ? NO_ENTRIES : NOT_SERVED[options.serves],
+      })
+    const { limit, noun, perSecond } = OPEN_LIMIT
+    metrics.grpc.refused(limit)
+    const message = `limit reached: ${perSecond} ${noun} per second of one address; limit: ${limit}`
+    call.end({ code: GrpcCode.resourceExhausted, message })
+    call.closeConnection()
   }
 
   /** A call that ends with an error, here or at the node; the client finds its id in the trailers. */

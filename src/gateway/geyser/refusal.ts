@@ -22,6 +22,7 @@ export function endLater(
   { delayMs }: { readonly delayMs: number },
   end: () => void,
 ): void {
+  call.discardMessages()
   const timer = clock.setTimer(delayMs, end)
   call.onClose(() => timer.cancel())
   call.onShutdown(end)

@@ -32,6 +32,8 @@ export type GrpcCall = {
   onShutdown(listener: () => void): void
   pauseMessages(): void
   resumeMessages(): void
+  /** Reads no more messages: what the client sends is dropped, not kept until the end of the call. */
+  discardMessages(): void
   /** Sends the headers now; otherwise they leave with the first message. */
   sendHeaders(metadata?: Readonly<Record<string, string>>): void
   /** Encodes, frames and writes one message. After false the caller should wait for `onWritable`. */
@@ -200,6 +202,10 @@ export function createGrpcCall(
     },
     onWritable: (listener) => void stream.on('drain', listener),
     onShutdown: (listener) => void shutdownListeners.push(listener),
+    discardMessages() {
+      reader?.close()
+      stream.resume()
+    },
     pauseMessages() {
       isPaused = true
       reader?.pause()
