@@ -8,7 +8,7 @@ export type AdminRole = (typeof ADMIN_ROLES)[number]
 
 /** What a route needs; a role has a set of these. */
 export type AdminPermission =
-  /** Everything but administrators and secrets, which no route returns after the first time. */
+  /** Everything but the list of administrators; their changes are in the audit log. No route returns a secret after the first time. */
   | 'read'
   /** Customers, subscriptions, tokens, limits, destinations, database users and dedicated nodes. */
   | 'provision'

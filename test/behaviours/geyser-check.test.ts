@@ -178,6 +178,7 @@ describe('POST /v1/geyser/check', () => {
       [{ slots: { ['n'.repeat(300_000)]: {} } }, 'grpcRequestBytes'],
       [{ accounts: { a: { account: Array(20_000).fill('') } } }, 'grpcRequestFields'],
       [`{"accountsDataSlice":[${Array(8193).fill('{}').join(' ')}]}`, 'grpcRequestFields'],
+      [`{"accounts":${'['.repeat(70_000)}${']'.repeat(70_000)}}`, 'grpcRequestFields'],
     ]
     for (const [request, rule] of rows) {
       const text = typeof request === 'string' ? request : JSON.stringify(request)

@@ -164,6 +164,9 @@ test('a challenge is repeated only after CHALLENGE_AGAIN_MS, with another code',
   assert.notEqual(rig.codeOf(first), rig.codeOf(again))
   const old = { subscription: 's', code: rig.codeOf(first), by: 'echo' } as const
   await assert.rejects(proveDestination(rig.at(CHALLENGE_AGAIN_MS + 1), old), { code: 'invalid-value' })
+  // As many characters as a code, and more bytes.
+  const longer = { ...old, code: `é${old.code.slice(1)}` }
+  await assert.rejects(proveDestination(rig.at(CHALLENGE_AGAIN_MS + 1), longer), { code: 'invalid-value' })
 })
 
 test('one destination per subscription, few subscriptions per address; a cancelled subscription frees its destination', async () => {

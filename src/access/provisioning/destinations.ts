@@ -293,7 +293,8 @@ export async function checkAddressFree(
 }
 
 function isSameText(a: string, b: string): boolean {
-  return a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b))
+  const [left, right] = [Buffer.from(a), Buffer.from(b)]
+  return left.length === right.length && timingSafeEqual(left, right)
 }
 
 export async function setDestinationPaused(

@@ -3,7 +3,7 @@ import type { Caller } from '../../access/callers.ts'
 import { methodCost } from '../../access/plan.ts'
 import { ERRORS } from '../../contract/errors.ts'
 import type { Limits } from '../../contract/limits.ts'
-import { COMMA, OPEN_BRACE } from '../../core/json-bytes.ts'
+import { COMMA, OPEN_BRACE, OPEN_BRACKET } from '../../core/json-bytes.ts'
 import { tooLarge } from '../../platform/grpc/frame-reader.ts'
 import { createTimeSlices } from '../../platform/process/time-slices.ts'
 import { SubscribeRequestSchema } from '../../solana/gen/geyser_pb.ts'
@@ -16,6 +16,8 @@ import { isSelectionLimited, type Policy, type PolicyVerdict, policyOf, requestF
 export const CHECK_BYTES_MAX = 1024 * 1024
 /** Objects in the text: a few for each filter that a request may have. */
 const OBJECTS_MAX = 8192
+/** Lists in the text: a request needs a few for each filter, and one within the other are expensive to parse. */
+const LISTS_MAX = 64 * 1024
 /** Characters shown of a decoder's message, which quotes the client's text. */
 const REASON_SHOWN_MAX = 300
 
@@ -104,9 +106,11 @@ function isTooComplex(body: Buffer, limits: Limits): boolean {
   const fieldsMax = requestFieldsMax(limits)
   let commas = 0
   let objects = 0
+  let lists = 0
   for (const byte of body) {
     if (byte === COMMA) commas += 1
     else if (byte === OPEN_BRACE) objects += 1
+    else if (byte === OPEN_BRACKET) lists += 1
   }
-  return commas > fieldsMax || objects > OBJECTS_MAX
+  return commas > fieldsMax || objects > OBJECTS_MAX || lists > LISTS_MAX
 }

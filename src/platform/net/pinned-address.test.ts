@@ -9,6 +9,8 @@ test('link-local and metadata addresses are refused whatever the operator allows
     '169.254.169.254',
     '169.254.0.1',
     'fd00:ec2::254',
+    'fd20:ce::254',
+    'fd00:c1::a9fe:a9fe',
     'FD00:0EC2:0:0:0:0:0:254',
     'fe80::1',
     '100.100.100.200',

@@ -38,8 +38,10 @@ export type PinnedAddressDeps = { readonly lookup?: (host: string) => Promise<re
 
 const PRIVATE_KINDS: readonly AddressKind[] = ['loopback', 'private', 'carrier-nat']
 
-/** Metadata services inside private ranges: Amazon's over IPv6 and Alibaba's. 169.254/16 is refused as link-local. */
+/** Metadata services inside private ranges: those of Amazon, Google and Oracle over IPv6, and Alibaba's. 169.254/16 is refused as link-local. */
 const METADATA = new BlockList()
+METADATA.addAddress('fd20:ce::254', 'ipv6')
+METADATA.addAddress('fd00:c1::a9fe:a9fe', 'ipv6')
 METADATA.addAddress('fd00:ec2::254', 'ipv6')
 METADATA.addAddress('100.100.100.200', 'ipv4')
 
