@@ -10,8 +10,13 @@ export type PendingChecksDeps = {
   onDecided(set: number, isSigned: boolean): void
 }
 
-/** A check takes about 0.3 ms. After this time the checking thread counts as stopped until it sets its next verdict. */
+/** A check takes about 0.3 ms. One without a verdict after this time is made here, and the checking thread counts as stopped until it sets its next verdict. */
 export const CHECK_LATE_MS = 5
+/**
+ * The thread gets no check for this time after a late one. On a busy machine every verdict can be late: then about one FEC set a second waits for
+ * CHECK_LATE_MS, of the more than a hundred that a full feed has.
+ */
+export const LATE_PAUSE_MS = 1000
 /** Late checks made here at a time, so that the shreds of signed sets do not wait for many. */
 const LATE_CHECKS_MAX = 4
 
@@ -34,6 +39,8 @@ export class PendingChecks {
   #decidedCount = 0
   #size = 0
   #isThreadStopped = false
+  /** When a check was late last. */
+  #lateMs = Number.NEGATIVE_INFINITY
   #madeHere = 0
 
   constructor(deps: PendingChecksDeps) {
@@ -45,10 +52,11 @@ export class PendingChecks {
     return this.#size
   }
 
-  /** Passes a check on to the checking thread. False when it does not run or has too many: then the caller has to check. */
+  /** Passes a check on to the checking thread. False when it does not run, was late or has too many: then the caller has to check. */
   submit(set: number, request: SignatureRequest, nowMs: number): boolean {
     const { ring } = this.#deps
-    if (ring === undefined || this.#isThreadStopped || !ring.isAlive()) return false
+    if (ring === undefined || !ring.isAlive()) return false
+    if (this.#isThreadStopped || nowMs - this.#lateMs < LATE_PAUSE_MS) return false
     const number = ring.submit(request)
     if (number < 0) return false
     this.#setOf[number] = set
@@ -60,7 +68,10 @@ export class PendingChecks {
     return true
   }
 
-  /** Takes the verdicts of the checking thread, and checks here what has waited too long. `takeDecided` then returns the sets. */
+  /**
+   * Takes the verdicts of the checking thread, and checks here what has waited too long. `takeDecided` then returns the sets. To be called while no set is
+   * pending, too: it is how a late verdict comes in, and without it the thread counts as stopped.
+   */
   takeVerdicts(nowMs: number): void {
     const { ring } = this.#deps
     if (ring === undefined) return
@@ -112,6 +123,7 @@ export class PendingChecks {
       if (set !== -1) {
         if (!isThreadDead && nowMs - (this.#submittedMs[number] as number) < CHECK_LATE_MS) return
         this.#isThreadStopped = true
+        this.#lateMs = nowMs
         made += 1
         this.decideHere(set)
       }

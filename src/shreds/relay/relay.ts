@@ -91,7 +91,8 @@ export async function runRelay(options: RelayOptions, deps: RelayDeps): Promise<
     onIdle: decoded?.wake,
     onTick() {
       for (let message = poll(); message !== undefined; message = poll()) if (!apply(message)) return false
-      if (selector.isHolding()) sendHeld()
+      // Also while nothing is held: a late verdict shows that the checking thread runs again.
+      sendHeld()
       const nowMs = clock.monotonicMs()
       fanOut.tick(nowMs)
       if (nowMs - reportedMs >= REPORT_MS) {

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { createRandom, isFull, seedOf } from '../../../test/support/property.ts'
-import { blockPackets, LEADER_ID, VERSION } from '../../../test/support/shreds.ts'
+import { blockPackets, LEADER, LEADER_ID, VERSION } from '../../../test/support/shreds.ts'
 import { BATCH_PACKETS, CELL_BYTES, type PacketArena } from '../../platform/udp/port.ts'
 import { createSigningKey, importPublicKey, verifyEd25519 } from '../../solana/crypto/ed25519.ts'
 import { createNodeSha256 } from '../../solana/crypto/node-sha256.ts'
 import type { Batch } from './fan-out.ts'
-import { CHECK_LATE_MS } from './pending-checks.ts'
+import { CHECK_LATE_MS, LATE_PAUSE_MS } from './pending-checks.ts'
 import { createSelector } from './select.ts'
 import {
   CHECKS_MAX,
@@ -159,7 +159,7 @@ describe('with a checking thread', () => {
     assert.deepEqual([sent.length, selector.takeCounts().counts.dropped.version], [0, 2])
   })
 
-  test('a thread that sets no verdict is replaced by the relay after CHECK_LATE_MS, until it sets one', () => {
+  test('a thread that sets no verdict is replaced by the relay after CHECK_LATE_MS, until it has set one and the pause is over', () => {
     const { sent, receive, release, openReader, selector } = start()
     const reader = openReader()
     reader.setAlive(true)
@@ -172,15 +172,62 @@ describe('with a checking thread', () => {
     receive(blockPackets(501).slice(0, 3), CHECK_LATE_MS + 1)
     assert.equal(sent.length, 6)
     assert.equal(selector.takeCounts().counts.checkedHere, 2)
-    // A verdict that comes late changes nothing, and the thread is used again.
+    // A verdict that comes late changes nothing, and the thread is used again after a pause.
     check(reader)
     release(CHECK_LATE_MS + 2)
-    receive(blockPackets(502).slice(0, 3), CHECK_LATE_MS + 3)
-    assert.equal(sent.length, 6)
-    check(reader)
-    release(CHECK_LATE_MS + 3)
+    receive(blockPackets(502).slice(0, 3), CHECK_LATE_MS + LATE_PAUSE_MS - 1)
     assert.equal(sent.length, 9)
+    assert.equal(selector.takeCounts().counts.checkedHere, 1)
+    receive(blockPackets(503).slice(0, 3), CHECK_LATE_MS + LATE_PAUSE_MS)
+    assert.equal(sent.length, 9)
+    check(reader)
+    release(CHECK_LATE_MS + LATE_PAUSE_MS)
+    assert.equal(sent.length, 12)
     assert.equal(selector.takeCounts().counts.checkedHere, 0)
+  })
+
+  test('a verdict that contradicts that of the relay and comes late changes nothing', () => {
+    for (const [leader, verdict] of [
+      [LEADER, false],
+      [MALLORY, true],
+    ] as const) {
+      const { sent, receive, release, openReader, selector } = start()
+      const reader = openReader()
+      reader.setAlive(true)
+      const packets = blockPackets(500, { leader })
+      receive(packets.slice(0, 3), 0)
+      release(CHECK_LATE_MS)
+      const relayed = leader === LEADER ? 3 : 0
+      assert.equal(sent.length, relayed)
+      reader.read(
+        () => verdict,
+        () => {},
+      )
+      release(CHECK_LATE_MS + 1)
+      receive(packets.slice(3, 6), CHECK_LATE_MS + 1)
+      assert.equal(sent.length, 2 * relayed)
+      const { forged } = selector.takeCounts().counts.dropped
+      assert.equal(forged, 6 - 2 * relayed)
+    }
+  })
+
+  test('of a thread whose verdicts are always late, about one set a second waits', () => {
+    const { receive, release, openReader, selector } = start()
+    const reader = openReader()
+    reader.setAlive(true)
+    const setMs = 10
+    let waited = 0
+    for (let set = 0; set < 220; set++) {
+      const nowMs = set * setMs
+      receive([blockPackets(500 + Math.floor(set / 2), { sets: 2 })[(set % 2) * 64] as Uint8Array], nowMs)
+      if (selector.isHolding()) waited += 1
+      release(nowMs + CHECK_LATE_MS)
+      assert.ok(!selector.isHolding())
+      check(reader)
+      release(nowMs + CHECK_LATE_MS + 1)
+    }
+    assert.equal(waited, 3)
+    assert.equal(selector.takeCounts().counts.checkedHere, 220)
   })
 
   test('a thread that is known to be dead is not waited for, and no forged set passes', () => {
@@ -221,7 +268,7 @@ describe('with a checking thread', () => {
         const count = 1 + random(12)
         receive(stream.slice(at, at + count), nowMs)
         at += count
-        nowMs += random(3)
+        nowMs += random(8) === 0 ? LATE_PAUSE_MS : random(3)
         const event = random(10)
         if (event < 5) check(reader)
         if (event === 8) reader.setAlive(false)

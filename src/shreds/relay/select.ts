@@ -13,7 +13,10 @@ import type { Verifier } from './verify.ts'
 export type Selector = {
   /** Checks the first `count` packets of the arena. The result is valid until the next call. A packet whose FEC set is being checked is held. */
   select(count: number, nowMs: number): Batch
-  /** Held packets whose FEC set is known to be signed by now; undefined without one. The result is valid until the next call. */
+  /**
+   * Held packets whose FEC set is known to be signed by now; undefined without one. The result is valid until the next call. To be called at each tick, also
+   * while nothing is held (pending-checks.ts).
+   */
   release(nowMs: number): Batch | undefined
   /** Whether packets are held. */
   isHolding(): boolean

@@ -32,7 +32,7 @@ export type Verifier = {
   pendingSet(): number
   /** Checks the signature of a pending set in this thread. */
   decideHere(set: number): void
-  /** Takes the verdicts of the checking thread, and checks here what has waited too long. `takeDecided` then returns the sets. */
+  /** Takes the verdicts of the checking thread, late ones too, and checks here what has waited too long. `takeDecided` then returns the sets. */
   takeVerdicts(nowMs: number): void
   /** A set that is no longer pending, each once; -1 when there are no more. */
   takeDecided(): number
