@@ -1,6 +1,7 @@
 import { isIPv6 } from 'node:net'
 import type { Clock } from '../../core/clock.ts'
 import type { BatchMemory } from './batch-memory.ts'
+import type { DescriptorList } from './descriptor-list.ts'
 import { RECONNECT_MS, type UdpDestination, type UdpFault } from './port.ts'
 import { encodeSocketAddress } from './socket-address.ts'
 import { ERRNO, LINUX, type UdpCalls } from './system-calls.ts'
@@ -9,6 +10,7 @@ type DestinationDeps = {
   readonly calls: UdpCalls
   readonly clock: Pick<Clock, 'monotonicMs'>
   readonly memory: BatchMemory
+  readonly descriptors: DescriptorList | undefined
 }
 
 /**
@@ -24,7 +26,7 @@ const CANNOT_SEGMENT: readonly number[] = [ERRNO.EINVAL, ERRNO.EMSGSIZE, ERRNO.E
 
 export function openBatchDestination(
   { to, sendBufferBytes }: { to: { readonly ip: string; readonly port: number }; sendBufferBytes: number },
-  { calls, clock, memory }: DestinationDeps,
+  { calls, clock, memory, descriptors }: DestinationDeps,
 ): UdpDestination {
   let fd = -1
   let isConnected = false
@@ -48,6 +50,7 @@ export function openBatchDestination(
   function openSocket(): number {
     const opened = calls.socket(isIPv6(to.ip) ? LINUX.AF_INET6 : LINUX.AF_INET)
     if (opened < 0) return opened
+    descriptors?.add(opened)
     const value = new Uint8Array(Int32Array.of(sendBufferBytes).buffer)
     calls.setOption(opened, LINUX.SOL_SOCKET, LINUX.SO_SNDBUF, value)
     calls.setOption(opened, LINUX.SOL_SOCKET, LINUX.SO_SNDBUFFORCE, value)
@@ -116,7 +119,10 @@ export function openBatchDestination(
       if (error[0] !== 0) fault = faultOf(error[0] as number)
     },
     close() {
-      if (fd >= 0) calls.close(fd)
+      if (fd >= 0) {
+        descriptors?.remove(fd)
+        calls.close(fd)
+      }
       fd = -1
       isConnected = false
       isClosed = true

@@ -3,6 +3,7 @@ import type { Clock } from '../../core/clock.ts'
 import { listenError } from '../net/listener.ts'
 import { openBatchDestination } from './batch-destination.ts'
 import { type BatchMemory, createBatchMemory } from './batch-memory.ts'
+import type { DescriptorList } from './descriptor-list.ts'
 import { BATCH_PACKETS, TICK_MS, type UdpHandlers, type UdpPort, type UdpPortOptions } from './port.ts'
 import { decodeSocketAddress, encodeSocketAddress, ipv6Text } from './socket-address.ts'
 import { createSourceFilter, type SourceFilter } from './source-filter.ts'
@@ -12,20 +13,30 @@ import { ERRNO, LINUX, type UdpCalls } from './system-calls.ts'
 const MEMINFO_DROPS = 8
 const MEMINFO_COUNT = 9
 
-type BatchDeps = { readonly calls: UdpCalls; readonly clock: Pick<Clock, 'monotonicMs'> }
+type BatchDeps = {
+  readonly calls: UdpCalls
+  readonly clock: Pick<Clock, 'monotonicMs'>
+  /** Of a thread that may be terminated: its open sockets. */
+  readonly descriptors?: DescriptorList | undefined
+}
 
 /**
  * The port over recvmmsg and sendmmsg. `run` blocks its thread, which sleeps in the kernel until a packet comes or a tick is due: it needs a thread of
  * its own.
  */
-export function openUdpBatchPort(options: UdpPortOptions, { calls, clock }: BatchDeps): UdpPort {
+export function openUdpBatchPort(options: UdpPortOptions, { calls, clock, descriptors }: BatchDeps): UdpPort {
   const { listen } = options
   const family = isIPv6(listen.host) ? LINUX.AF_INET6 : LINUX.AF_INET
   const fd = calls.socket(family)
   if (fd < 0) throw listenError(errorOf(-fd), listen)
+  descriptors?.add(fd)
+  const close = (): void => {
+    descriptors?.remove(fd)
+    calls.close(fd)
+  }
   const bound = calls.bind(fd, encodeSocketAddress({ ip: listen.host, port: listen.port }))
   if (bound < 0) {
-    calls.close(fd)
+    close()
     throw listenError(errorOf(-bound), listen)
   }
   setNumber(calls, fd, LINUX.SO_RCVBUF, options.receiveBufferBytes)
@@ -114,13 +125,14 @@ export function openUdpBatchPort(options: UdpPortOptions, { calls, clock }: Batc
     hasKernelTimes,
     readTime,
     stage: memory.stage,
-    connect: (to) => openBatchDestination({ to, sendBufferBytes: options.sendBufferBytes }, { calls, clock, memory }),
+    connect: (to) =>
+      openBatchDestination({ to, sendBufferBytes: options.sendBufferBytes }, { calls, clock, memory, descriptors }),
     overruns() {
       const meminfo = new Uint32Array(MEMINFO_COUNT)
       calls.getOption(fd, LINUX.SOL_SOCKET, LINUX.SO_MEMINFO, bytesOf(meminfo))
       return meminfo[MEMINFO_DROPS] as number
     },
-    [Symbol.dispose]: () => calls.close(fd),
+    [Symbol.dispose]: close,
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Clock } from '../../core/clock.ts'
 import { messageOf, ServiceError } from '../../core/error.ts'
 import { openUdpBatchPort } from './batch-port.ts'
+import type { DescriptorList } from './descriptor-list.ts'
 import { openUdpFallbackPort } from './fallback-port.ts'
 import type { UdpPort, UdpPortOptions } from './port.ts'
 import { loadUdpCalls } from './system-calls.ts'
@@ -8,7 +9,11 @@ import { loadUdpCalls } from './system-calls.ts'
 /** Opens the port with the fastest engine of this machine. `note` is the reason where that is not sendmmsg. */
 export async function openUdpPort(
   options: UdpPortOptions,
-  deps: { readonly clock: Pick<Clock, 'monotonicMs'> },
+  deps: {
+    readonly clock: Pick<Clock, 'monotonicMs'>
+    /** Of a thread that may be terminated: the open sockets that Node does not close then. */
+    readonly descriptors?: DescriptorList | undefined
+  },
 ): Promise<{ readonly port: UdpPort; readonly note?: string }> {
   if (options.engine === 'dgram') return { port: await openUdpFallbackPort(options, deps) }
   const calls = await loadUdpCalls().catch((error: unknown) => messageOf(error))

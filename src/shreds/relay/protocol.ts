@@ -29,6 +29,8 @@ export type RelayOptions = {
   readonly decodedSlotsBehindMax?: number | undefined
   /** Memory shared with the checking thread (signature-ring.ts). Without it, the relay checks signatures itself. */
   readonly signatureMemory?: SharedArrayBuffer | undefined
+  /** The sockets of the relay thread, which the main thread closes where it was terminated (descriptor-list.ts). */
+  readonly descriptorMemory?: SharedArrayBuffer | undefined
   readonly schedule: ThreadSchedule
 }
 

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
 import { test } from 'node:test'
+import { pathToFileURL } from 'node:url'
 import { blockPackets, openSink, sendAll } from '../../../test/support/shreds.ts'
 import { createManualClock } from '../../core/clock.ts'
+import { makeTestFolder } from '../../platform/files/test-folder.ts'
 import { systemClock } from '../../platform/process/clock.ts'
 import { secureRandom } from '../../platform/process/random.ts'
 import { until } from '../../platform/process/test-wait.ts'
@@ -84,6 +87,62 @@ test('a thread that sends no report for 30 s is replaced', async () => {
     }
     return states.join() === 'false,true'
   })
+})
+
+/** A thread that opens its port and blocks; its successors are relays. */
+function blockedEntry(folder: { file(name: string): string }): URL {
+  const from = (path: string): string => JSON.stringify(new URL(path, import.meta.url).href)
+  const started = JSON.stringify(folder.file('started'))
+  const lines = [
+    "import { existsSync, writeFileSync } from 'node:fs'",
+    `import { systemClock } from ${from('../../platform/process/clock.ts')}`,
+    `import { openWorkerPort } from ${from('../../platform/process/worker.ts')}`,
+    `import { openDescriptorList } from ${from('../../platform/udp/descriptor-list.ts')}`,
+    `import { openUdpPort } from ${from('../../platform/udp/open-port.ts')}`,
+    `if (existsSync(${started})) await import(${from('./thread.ts')})`,
+    'else {',
+    `  writeFileSync(${started}, '')`,
+    '  const link = openWorkerPort()',
+    '  const descriptors = openDescriptorList(link.data.descriptorMemory)',
+    '  const { port } = await openUdpPort(link.data.port, { clock: systemClock, descriptors })',
+    "  link.post({ kind: 'ready', engine: port.engine, address: port.address })",
+    '  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)',
+    '}',
+  ]
+  writeFileSync(folder.file('entry.mjs'), lines.join('\n'))
+  return pathToFileURL(folder.file('entry.mjs'))
+}
+
+test('a thread that blocks is terminated, and the next one has its port', async () => {
+  using folder = makeTestFolder()
+  using sink = await openSink()
+  const clock = createManualClock()
+  const states: boolean[] = []
+  await using relay = await startRelayInWorker(
+    { ...OPTIONS, port: { ...OPTIONS.port, engine: 'sendmmsg' }, signatures: 'off' },
+    {
+      clock,
+      random: secureRandom,
+      log: silentLogger,
+      onReport: () => {},
+      onState: (isUp) => void states.push(isUp),
+      entry: blockedEntry(folder),
+    },
+  )
+  void relay.setDestinations([{ subscriptionId: 'one', ip: '127.0.0.1', port: sink.port }])
+  clock.advance(38_000)
+  assert.deepEqual(states, [false])
+  // Past the time for its stop and the delay of one restart. A start that finds the port taken would have to wait longer.
+  let delayMs = 0
+  await until('the next thread runs', () => {
+    if (delayMs < 3000) {
+      clock.advance(100)
+      delayMs += 100
+    }
+    return states.join() === 'false,true'
+  })
+  await sendAll(sink.socket, blockPackets(1), relay.ready.address.port)
+  await until('a block has come', () => sink.packets.length === 64)
 })
 
 test('a port in use at the first start is an error for the caller and not a restart', async () => {

@@ -3,12 +3,15 @@ import type { BaseDeps } from '../../platform/process/base-deps.ts'
 import { startStoppableWorker } from '../../platform/process/stoppable-worker.ts'
 import { type InstanceEvents, supervise } from '../../platform/process/supervise.ts'
 import type { WorkerThread } from '../../platform/process/worker.ts'
+import { closeDescriptors, createDescriptorMemory } from '../../platform/udp/descriptor-list.ts'
 import type { FromRelay, RelayOptions, RelayReport, ToRelay } from './protocol.ts'
 import { type SignatureCheckWorker, startSignatureCheckInWorker } from './signature-check-in-worker.ts'
 
 export type RelayWorkerDeps = BaseDeps & {
   onReport(report: RelayReport): void
   onState(isUp: boolean): void
+  /** The file of the relay thread; tests pass one that blocks. */
+  readonly entry?: URL | undefined
   /** The file of the checking thread; tests pass one that can die. */
   readonly signatureEntry?: URL | undefined
 }
@@ -34,7 +37,7 @@ const THREAD = new URL('./thread.ts', import.meta.url)
 
 /** Starts the relay thread, and the checking thread if signatures are checked, and waits until its UDP port is open; throws when it cannot be opened. A thread that dies later is restarted. */
 export async function startRelayInWorker(options: RelayOptions, deps: RelayWorkerDeps): Promise<RelayWorker> {
-  const { clock, random, log } = deps
+  const { clock, random, log, entry = THREAD } = deps
   await using opening = new AsyncDisposableStack()
   let signatures: SignatureCheckWorker | undefined
   if (options.signatures === 'auto' && options.port.engine !== 'dgram') {
@@ -45,6 +48,7 @@ export async function startRelayInWorker(options: RelayOptions, deps: RelayWorke
     if (signatures !== undefined) opening.use(signatures)
   }
   const opened = Promise.withResolvers<RelayReady>()
+  const descriptorMemory = createDescriptorMemory()
   const settling = new Map<number, () => void>()
   let { destinations, leaders, limits } = options
   let round = 0
@@ -53,11 +57,12 @@ export async function startRelayInWorker(options: RelayOptions, deps: RelayWorke
 
   function start(events: InstanceEvents): RelayThread {
     const thread = startStoppableWorker<ToRelay, FromRelay>(
-      THREAD,
+      entry,
       {
         ...options,
         port: { ...options.port, listen, wakeFd: signatures?.wakeFd },
         signatureMemory: signatures?.memory,
+        descriptorMemory,
         destinations,
         leaders,
         limits,
@@ -87,7 +92,14 @@ export async function startRelayInWorker(options: RelayOptions, deps: RelayWorke
         stopMs: STOP_MS,
       },
     )
-    return thread
+    return {
+      post: thread.post,
+      async [Symbol.asyncDispose]() {
+        await thread[Symbol.asyncDispose]()
+        // Of a thread that was terminated. The next one could not open the port.
+        closeDescriptors(descriptorMemory)
+      },
+    }
   }
 
   function onReady(message: RelayReady, thread: RelayThread): void {

@@ -3,6 +3,7 @@ import { loadNativeSha256 } from '../../platform/native/sha256.ts'
 import { scheduleThisThread } from '../../platform/native/thread-schedule.ts'
 import { systemClock } from '../../platform/process/clock.ts'
 import { openWorkerPort } from '../../platform/process/worker.ts'
+import { openDescriptorList } from '../../platform/udp/descriptor-list.ts'
 import { openUdpPort } from '../../platform/udp/open-port.ts'
 import { createNodeSha256 } from '../../solana/crypto/node-sha256.ts'
 import { HELD_PACKETS_MAX } from './held-packets.ts'
@@ -19,7 +20,7 @@ try {
   await warmUp(options, { sha256, clock: systemClock })
   const { port, note } = await openUdpPort(
     { ...options.port, spareCells: options.signatureMemory === undefined ? 0 : HELD_PACKETS_MAX },
-    { clock: systemClock },
+    { clock: systemClock, descriptors: options.descriptorMemory && openDescriptorList(options.descriptorMemory) },
   )
   using _open = port
   // Real-time priority only now: a start must not stop the other threads.
