@@ -64,6 +64,61 @@ test('polls this epoch and the next until known, and requests each only once', a
   assert.equal(node.asked.filter((key) => key === 'getLeaderSchedule 1000').length, 1)
 })
 
+/** Follows nodes that have had this epoch and the next, and those after them. */
+async function followEpochs(starts: readonly [number, number, number], hash?: string) {
+  const slotsInEpoch = 432_000
+  const responses = new Map<string, unknown>()
+  if (hash !== undefined) responses.set('getGenesisHash', hash)
+  const moveTo = (fromSlot: number, leader: string): void => {
+    responses.set('getEpochInfo', { absoluteSlot: fromSlot + 7, slotIndex: 7, slotsInEpoch })
+    for (const slot of [fromSlot, fromSlot + slotsInEpoch])
+      responses.set(`getLeaderSchedule ${slot}`, { [leader]: [0, 1, 2, 3] })
+  }
+  const node = fakeNode(responses)
+  const clock = createManualClock()
+  const schedule = createLeaderSchedule()
+  moveTo(starts[0], 'before')
+  const following = schedule.follow(node, { clock, log: silentLogger })
+  await clock.advanceAsync(0)
+  moveTo(starts[1], 'before')
+  await clock.advanceAsync(60_000)
+  const fromSlots = (): number[] => schedule.ranges().map(({ fromSlot }) => fromSlot)
+  assert.deepEqual(fromSlots(), starts)
+  return { responses, moveTo, node, clock, schedule, fromSlots, [Symbol.dispose]: () => following[Symbol.dispose]() }
+}
+
+test('the epochs of nodes of another chain, with lower slots, are kept and requested once', async () => {
+  for (const hash of [undefined, 'genesis-1']) {
+    using followed = await followEpochs([864_000, 1_296_000, 1_728_000], hash)
+    const { moveTo, node, clock, fromSlots } = followed
+    if (hash !== undefined) followed.responses.set('getGenesisHash', 'genesis-2')
+    moveTo(0, 'after')
+    await clock.advanceAsync(60_000)
+    assert.ok(fromSlots().includes(0) && fromSlots().includes(432_000), fromSlots().join())
+    if (hash !== undefined) assert.deepEqual(fromSlots(), [0, 432_000])
+    await clock.advanceAsync(120_000)
+    assert.equal(node.asked.filter((key) => key === 'getLeaderSchedule 0').length, 1)
+    assert.ok(fromSlots().length <= 3)
+  }
+})
+
+test('the same epochs of another chain are loaded again, and its leaders are unknown until then', async () => {
+  using followed = await followEpochs([864_000, 1_296_000, 1_728_000], 'genesis-1')
+  const { responses, moveTo, clock, schedule } = followed
+  const leaders = (): string[] => schedule.ranges().flatMap(({ identities }) => identities)
+  const seen: string[] = []
+  using _watching = schedule.onChange(() => void seen.push(leaders().join()))
+  // A node that gives no hash at the moment changes nothing.
+  responses.delete('getGenesisHash')
+  await clock.advanceAsync(60_000)
+  assert.deepEqual(seen, [])
+  responses.set('getGenesisHash', 'genesis-2')
+  moveTo(1_296_000, 'after')
+  await clock.advanceAsync(60_000)
+  assert.deepEqual(seen, ['', 'after', 'after,after'])
+  assert.deepEqual(followed.fromSlots(), [1_296_000, 1_728_000])
+})
+
 test('a response that is not a schedule is ignored', async () => {
   for (const [info, schedule] of [
     [null, {}],

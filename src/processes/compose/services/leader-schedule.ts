@@ -5,7 +5,7 @@ import type { LeaderSchedule } from '../../../shreds/service.ts'
 import { createCallNode } from '../../../upstreams/call-node.ts'
 import type { Upstream } from '../../../upstreams/upstream.ts'
 
-/** The leader schedule from the upstream nodes: this epoch, and the next one when it is available. */
+/** The leader schedule from the upstream nodes: this epoch, and the next one when it is available. Nodes of another chain replace it. */
 export type FollowedLeaders = LeaderSchedule & {
   follow(upstream: Pick<Upstream, 'forward'>, deps: { readonly clock: Clock; readonly log: Logger }): Disposable
 }
@@ -16,16 +16,34 @@ const LATER_MS = 60_000
 const RESPONSE_MS = 20_000
 /** An epoch of a public cluster has 432,000 slots. */
 const EPOCH_SLOTS_MAX = 2_000_000
+/** The previous epoch, this one and the next. */
+const EPOCHS_MAX = 3
 
 export function createLeaderSchedule(): FollowedLeaders {
   const known = new Map<number, LeaderRange>()
   const listeners = new Set<() => void>()
+  /** Of the chain whose epochs are known. */
+  let genesisHash: string | undefined
 
   function keep(range: LeaderRange): void {
     known.set(range.fromSlot, range)
-    for (const fromSlot of known.keys()) if (fromSlot < range.fromSlot - 2 * EPOCH_SLOTS_MAX) known.delete(fromSlot)
-    while (known.size > 3) known.delete(Math.min(...known.keys()))
+    const distanceOf = (fromSlot: number): number => Math.abs(fromSlot - range.fromSlot)
+    for (const fromSlot of known.keys()) if (distanceOf(fromSlot) > 2 * EPOCH_SLOTS_MAX) known.delete(fromSlot)
+    // The farthest, which are not always the lowest: nodes without a genesis hash may have changed to a chain of lower slots.
+    const farthestFirst = [...known.keys()].toSorted((a, b) => distanceOf(b) - distanceOf(a))
+    for (const fromSlot of farthestFirst.slice(0, -EPOCHS_MAX)) known.delete(fromSlot)
     for (const listener of listeners) listener()
+  }
+
+  /** Whether it is another chain than before, whose leaders are not known. */
+  function startChain(hash: unknown): boolean {
+    if (typeof hash !== 'string' || hash === genesisHash) return false
+    const isOther = genesisHash !== undefined
+    genesisHash = hash
+    if (!isOther) return false
+    known.clear()
+    for (const listener of listeners) listener()
+    return true
   }
 
   return {
@@ -40,6 +58,9 @@ export function createLeaderSchedule(): FollowedLeaders {
       let isClosed = false
 
       async function look(): Promise<void> {
+        const hash = await callNode('getGenesisHash', [], RESPONSE_MS)
+        if (!isClosed && startChain(hash))
+          log.info({ genesisHash }, 'the nodes have another chain: its leader schedule is loaded')
         const info = epochOf(await callNode('getEpochInfo', [{ commitment: 'processed' }], RESPONSE_MS))
         for (const fromSlot of info === undefined ? [] : [info.firstSlot, info.firstSlot + info.slots]) {
           if (info === undefined || known.has(fromSlot)) continue
