@@ -6,7 +6,7 @@ import { systemClock } from '../../platform/process/clock.ts'
 import { secureRandom } from '../../platform/process/random.ts'
 import { silentLogger } from '../../platform/telemetry/logger.ts'
 import { DELAY_BOUNDS_MICROS, type DestinationReport } from '../relay/protocol.ts'
-import { startDeliveryReports } from './delivery-reports.ts'
+import { startDeliveryReports, TOTALS_MAX } from './delivery-reports.ts'
 import { openReportStore, type ReportStore } from './store.ts'
 
 const DAY_MS = 24 * 3_600_000
@@ -47,4 +47,30 @@ test('packets are counted once where the rows are written and old rows cannot be
   assert.equal(delays?.packets[0], flushes * PACKETS)
   assert.equal(prunes, 4, 'repeated until it succeeds, then once an hour')
   assert.deepEqual(warnings, ['old delivery reports cannot be deleted'])
+})
+
+test('a subscription has totals, however many there were before it', async () => {
+  using folder = makeTestFolder()
+  await using store = await openReportStore(folder.file('report.db'), { ...deps, create: true })
+  // Nothing is written: the rows of all these subscriptions would take a while.
+  const idle: ReportStore = { ...store, add: async () => {} }
+  await using delivery = startDeliveryReports(
+    { reportDays: 30 },
+    { store: idle, clock: createManualClock(), log: silentLogger },
+  )
+  const send = (...ids: string[]): void => {
+    const destinations = ids.map((subscriptionId) => ({
+      ...destination,
+      lease: { ...destination.lease, subscriptionId },
+    }))
+    delivery.record({ destinations, delays: { packets: [], sumMicros: 0 } })
+  }
+  const ended = Array.from({ length: TOTALS_MAX - 1 }, (_, at) => `ended-${at}`)
+  send('old', ...ended)
+  send('old')
+  send('new')
+  send('new')
+  assert.equal(delivery.totals('new').packets, 2 * PACKETS)
+  assert.equal(delivery.totals('old').packets, 2 * PACKETS)
+  assert.equal(delivery.totals('ended-0').packets, 0)
 })

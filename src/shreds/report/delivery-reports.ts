@@ -23,8 +23,8 @@ const FLUSH_MS = 2000
 const PENDING_ROWS_MAX = 10_000
 /** Hours whose delays are held while the file cannot be written. */
 const PENDING_HOURS_MAX = 100
-/** Subscriptions whose totals since the start are held. */
-const TOTALS_MAX = 10_000
+/** Subscriptions whose totals since the start are held; beyond this, that which was sent nothing for the longest time begins at 0 again. */
+export const TOTALS_MAX = 10_000
 
 export function startDeliveryReports(
   options: { readonly reportDays: number },
@@ -112,7 +112,8 @@ export function startDeliveryReports(
         total.packets += report.packets
         total.bytes += report.bytes
         total.unsent += unsent
-        if (totals.size < TOTALS_MAX) totals.set(subscriptionId, total)
+        totals.delete(subscriptionId)
+        setBounded(totals, subscriptionId, total, TOTALS_MAX)
       }
     },
     flush,
