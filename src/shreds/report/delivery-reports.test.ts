@@ -9,7 +9,8 @@ import { DELAY_BOUNDS_MICROS, type DestinationReport } from '../relay/protocol.t
 import { startDeliveryReports, TOTALS_MAX } from './delivery-reports.ts'
 import { openReportStore, type ReportStore } from './store.ts'
 
-const DAY_MS = 24 * 3_600_000
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
 const deps = { clock: systemClock, random: secureRandom }
 const PACKETS = 100
 
@@ -73,4 +74,40 @@ test('a subscription has totals, however many there were before it', async () =>
   assert.equal(delivery.totals('new').packets, 2 * PACKETS)
   assert.equal(delivery.totals('old').packets, 2 * PACKETS)
   assert.equal(delivery.totals('ended-0').packets, 0)
+})
+
+test('a wall clock that is wrong for a while deletes nothing, and what is sent meanwhile is of the right hour', async () => {
+  using folder = makeTestFolder()
+  await using store = await openReportStore(folder.file('report.db'), { ...deps, create: true })
+  const clock = createManualClock(100 * DAY_MS)
+  await using delivery = startDeliveryReports({ reportDays: 1 }, { store, clock, log: silentLogger })
+  const send = async (): Promise<void> => {
+    delivery.record({ destinations: [destination], delays: { packets: [PACKETS], sumMicros: 0 } })
+    await delivery.flush()
+  }
+  const hours = async () => ({
+    rows: (await store.list({})).map(({ hour, packets }) => [hour, packets]),
+    delays: (await store.delays({ fromMs: 0 })).map(({ hour, packets }) => [hour, packets[0]]),
+  })
+  await send()
+  clock.advance(HOUR_MS)
+  for (const jumpMs of [400 * DAY_MS, -40 * DAY_MS]) {
+    const wallMs = clock.nowMs()
+    clock.setWallMs(wallMs + jumpMs)
+    clock.advance(3000)
+    await send()
+    clock.setWallMs(wallMs + 3000)
+    clock.advance(3000)
+    await send()
+  }
+  const expected = [
+    [100 * DAY_MS, PACKETS],
+    [100 * DAY_MS + HOUR_MS, 4 * PACKETS],
+  ]
+  assert.deepEqual(await hours(), { rows: expected, delays: expected })
+
+  // A day passes.
+  clock.advance(DAY_MS)
+  await delivery.flush()
+  assert.deepEqual((await hours()).rows, [expected[1]])
 })

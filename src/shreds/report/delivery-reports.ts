@@ -1,3 +1,4 @@
+import { Calendar, HOUR_MS } from '../../access/quota/calendar.ts'
 import { setBounded } from '../../core/bounded-map.ts'
 import type { Clock } from '../../core/clock.ts'
 import { messageOf } from '../../core/error.ts'
@@ -16,7 +17,6 @@ export type DeliveryReports = AsyncDisposable & {
 
 export type DeliveryReportsDeps = { readonly store: ReportStore; readonly clock: Clock; readonly log: Logger }
 
-const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 const FLUSH_MS = 2000
 /** Rows held while the file cannot be written; beyond this the oldest is dropped and logged. */
@@ -34,10 +34,18 @@ export function startDeliveryReports(
   /** By hour; few, since each flush writes them. */
   const pendingDelays = new Map<number, number[]>()
   const totals = new Map<string, { packets: number; bytes: number; unsent: number }>()
+  /** Not the wall clock: one that is set wrong for a moment would delete reports and put others into an hour of another year. */
+  const calendar = new Calendar(clock)
   let writing: Promise<void> = Promise.resolve()
   let prunedHour = 0
   let isFailing = false
   let isPruneFailing = false
+
+  /** Its start, unix ms. */
+  function currentHour(): number {
+    calendar.update(clock.monotonicMs())
+    return calendar.hour * HOUR_MS
+  }
 
   async function write(): Promise<void> {
     await writePending()
@@ -63,7 +71,7 @@ export function startDeliveryReports(
 
   /** Once an hour. Apart from the rows: those that were written are not written again when this fails. */
   async function prune(): Promise<void> {
-    const hour = hourOf(clock.nowMs())
+    const hour = currentHour()
     if (prunedHour === hour) return
     try {
       await store.prune(hour - options.reportDays * DAY_MS)
@@ -101,7 +109,7 @@ export function startDeliveryReports(
   timer.unref?.()
   return {
     record({ destinations, delays }) {
-      const hour = hourOf(clock.nowMs())
+      const hour = currentHour()
       addDelays(hour, delays.packets)
       for (const report of destinations) {
         const unsent = Object.values(report.unsent).reduce((sum, count) => sum + count, 0)
@@ -142,10 +150,6 @@ export function sumDelivery(rows: readonly DeliveryRow[], by: DeliveryGrouping):
     sums.set(key, before === undefined ? { ...row, hour: from } : sumOf(before, row))
   }
   return [...sums.values()]
-}
-
-function hourOf(ms: number): number {
-  return Math.floor(ms / HOUR_MS) * HOUR_MS
 }
 
 function rowOf(hour: number, report: DestinationReport): DeliveryRow {
