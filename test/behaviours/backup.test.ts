@@ -246,9 +246,10 @@ test('delivery reports and the number of the execution stream come back; the num
     lastSlot: 11,
     duplicates: 0,
   }
+  const delays = { hour: 3_600_000, packets: [3, 2, ...Array.from({ length: 16 }, () => 0)] }
   {
     await using reports = await openReportStore(home.file('.sluice/shreds/reports.db'), { ...deps, create: true })
-    await reports.add([row])
+    await reports.add([row], [delays])
   }
   const tipDay = ['2026-11-01', 'account', 'payer', 3, 2, 1, 0, 5_000_000, 3_000_000]
   mkdirSync(home.file('.sluice/sender'), { mode: 0o700 })
@@ -263,6 +264,7 @@ test('delivery reports and the number of the execution stream come back; the num
   for (const { stdout } of [made, dry]) {
     assert.match(stdout, /^tips +1 daily sums by account and payer$/m)
     assert.match(stdout, /^reports +1 hours of shred delivery$/m)
+    assert.match(stdout, /^other .*1 shred_delays/m)
     assert.match(stdout, /^stream +number of the execution stream$/m)
   }
   // Every kind of line in the file is in the text, whichever it is.
@@ -282,6 +284,7 @@ test('delivery reports and the number of the execution stream come back; the num
   assert.equal(restored.code, 0, restored.stderr)
   await using reports = await openReportStore(fresh.file('.sluice/shreds/reports.db'), { ...deps, create: false })
   assert.deepEqual(await reports.list({}), [row])
+  assert.deepEqual(await reports.delays({ fromMs: 0 }), [delays])
   await using tips = await openLedgerToRead(fresh.file('.sluice/sender'), deps)
   assert.ok(tips)
   assert.deepEqual(await listTipDays(tips), [tipDay])

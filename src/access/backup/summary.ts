@@ -23,7 +23,7 @@ export type BackupSummary = {
 }
 
 /** Kinds of lines that are not rows of the store. */
-const EXTRA_KINDS = ['sealed_keys', 'cursor', 'shred_delivery', 'tip_day'] as const
+const EXTRA_KINDS = ['sealed_keys', 'cursor', 'shred_delivery', 'shred_delays', 'tip_day'] as const
 export type ExtraKind = (typeof EXTRA_KINDS)[number]
 export type BackupExtra = { readonly kind: ExtraKind; readonly value: unknown }
 

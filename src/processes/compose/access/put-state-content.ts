@@ -12,7 +12,7 @@ import { keepAside, putInPlace } from './restored-files.ts'
 import {
   type ContentDeps,
   findOtherKeys,
-  restoredDeliveries,
+  restoredReports,
   restoredSeq,
   restoredTips,
   SEQ_FILE,
@@ -26,7 +26,7 @@ type RestoredContent = { readonly extras: readonly BackupExtra[]; readonly keys:
 /** The files that a restore would replace. */
 export async function findReplaced(state: StateFolder, { extras, keys }: RestoredContent): Promise<string[]> {
   const reports = state.file(...REPORT_FILE)
-  const hasReports = restoredDeliveries(extras).length > 0 && existsSync(reports)
+  const hasReports = restoredReports(extras) !== undefined && existsSync(reports)
   const tips = state.file(...TIPS_FILE)
   const hasTips = restoredTips(extras).length > 0 && existsSync(tips)
   return [...(await findOtherKeys(state.path, keys)), ...(hasReports ? [reports] : []), ...(hasTips ? [tips] : [])]
@@ -54,14 +54,14 @@ export async function putStateContent(
     const file = openNumberFile(state.file(...SEQ_FILE))
     file.write(Math.max(seq, file.read() ?? 0))
   }
-  const rows = restoredDeliveries(extras)
-  if (rows.length > 0) {
+  const restored = restoredReports(extras)
+  if (restored !== undefined) {
     await state.folder(REPORT_FILE[0])
     const file = state.file(...REPORT_FILE)
     const draft = `${file}.restored-${stamp}`
     {
       await using reports = await openReportStore(draft, { ...deps, create: true })
-      await reports.add(rows)
+      await reports.add(restored.rows, restored.delays)
     }
     kept.push(...(await putInPlace(draft, file, stamp)))
   }

@@ -10,7 +10,7 @@ import { openNumberFile } from '../../../platform/files/number.ts'
 import { checkSecretFile } from '../../../platform/files/state-folder.ts'
 import { isTipDay, listTipDays, type TipDay } from '../../../sender/tips/days.ts'
 import { LEDGER_FILE, openLedgerToRead } from '../../../sender/tips/ledger-file.ts'
-import { type DeliveryRow, openReportStore } from '../../../shreds/report/store.ts'
+import { type DelayRow, type DeliveryRow, openReportStore } from '../../../shreds/report/store.ts'
 import { REPORT_FILE } from '../services/shreds.ts'
 
 /** What a backup has beside the rows of the access store: secret keys, and the content of the state folder that cannot be made again. */
@@ -86,6 +86,7 @@ export async function* stateContent(
   if (existsSync(reports)) {
     await using store = await openReportStore(reports, { ...deps, create: false })
     for (const value of await store.list({})) yield { kind: 'shred_delivery', value }
+    for (const value of await store.delays({ fromMs: 0 })) yield { kind: 'shred_delays', value }
   }
   await using tips = await openLedgerToRead(join(stateDir, TIPS_FILE[0]), deps)
   if (tips !== undefined) for (const value of await listTipDays(tips)) yield { kind: 'tip_day', value }
@@ -121,9 +122,13 @@ export function restoredSeq(extras: readonly BackupExtra[], nowMs: number): numb
   return Number.isSafeInteger(found) ? Math.max(found as number, Math.floor(nowMs * 1000)) : undefined
 }
 
-/** The delivery reports of a backup. */
-export function restoredDeliveries(extras: readonly BackupExtra[]): readonly DeliveryRow[] {
-  return valuesOf(extras, 'shred_delivery') as DeliveryRow[]
+/** The delivery reports of a backup; undefined without any. There are delays without rows while nobody has a destination. */
+export function restoredReports(
+  extras: readonly BackupExtra[],
+): { readonly rows: readonly DeliveryRow[]; readonly delays: readonly DelayRow[] } | undefined {
+  const rows = valuesOf(extras, 'shred_delivery') as DeliveryRow[]
+  const delays = valuesOf(extras, 'shred_delays') as DelayRow[]
+  return rows.length + delays.length === 0 ? undefined : { rows, delays }
 }
 
 /** The tips of a backup, per day. */
