@@ -67,6 +67,11 @@ export class Calendar {
       this.#refresh(monotonicMs)
   }
 
+  /** Unix ms at a time of the monotonic clock near the last update. */
+  wallMs(monotonicMs: number): number {
+    return monotonicMs + this.#offsetMs
+  }
+
   /** Milliseconds until the month after `month` begins. */
   untilNextMonthMs(monotonicMs: number): number {
     return Math.max(0, Math.ceil(monthStartMs(this.month + 1) - (monotonicMs + this.#offsetMs)))

@@ -91,10 +91,13 @@ export function createEventPlanner(
     unmapped.set(customerId, (await store.get('customers', customerId))?.name ?? customerId)
   }
 
-  /** Marks the next closed hour. False when there is none. */
-  async function openHour(state: BillingState, closedHour: number): Promise<boolean> {
-    if (state.plannedHour >= closedHour) return false
-    const hour = await billing.nextHour(state.plannedHour + HOUR_MS, closedHour)
+  /** Marks the next closed hour, or goes back to the last one. False when nothing is to be done. */
+  async function openHour({ plannedHour }: BillingState, closedHour: number, fromHour: number): Promise<boolean> {
+    const plannedMax = Math.max(closedHour, fromHour - HOUR_MS)
+    // After a start with a clock that was ahead: each flush of usage would mark the hour that is open, and its events would have many parts.
+    const isAhead = plannedHour > plannedMax
+    if (plannedHour >= closedHour && !isAhead) return false
+    const hour = isAhead ? plannedMax : await billing.nextHour(plannedHour + HOUR_MS, closedHour)
     await billing.openHour(sink, hour ?? closedHour)
     onStep('hour-opened')
     return true
@@ -137,7 +140,7 @@ export function createEventPlanner(
       let state = given
       for (let steps = 0; steps < STEPS_PER_PASS; steps++) {
         if (await planMarked(state, fromHour)) continue
-        if (!(await openHour(state, closedHour))) {
+        if (!(await openHour(state, closedHour, fromHour))) {
           await planAgain(state, fromHour)
           return false
         }

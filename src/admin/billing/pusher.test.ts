@@ -78,6 +78,59 @@ test('a process that has lost the right to send, or whose clock was set back, ta
   assert.equal((await store.billing.state('lago'))?.leaseUntil, clock.nowMs() + 60_000)
 })
 
+const YEAR_MS = 365 * 24 * HOUR_MS
+
+test('the right of a process that ended while its clock was a year ahead is taken after a minute without a sign of it', async (t) => {
+  const { on, store, clock, passes } = await setUp(t)
+  const aheadMs = clock.nowMs() + YEAR_MS
+  const lease = (untilMs: number) => store.billing.lease('lago', { owner: 'b', nowMs: aheadMs, untilMs })
+  assert.ok(await lease(aheadMs + 60_000))
+  await passes()
+  clock.advance(30_000)
+  assert.ok(await lease(aheadMs + 90_000))
+  await passes()
+  clock.advance(59_999)
+  await passes()
+  assert.equal(on.batches.length, 0, 'it renewed its right less than a minute ago')
+  clock.advance(1)
+  await passes()
+  assert.equal(on.batches.length, 1)
+})
+
+test('a clock that is ahead for a moment closes no hour and makes no usage too old', async (t) => {
+  const { on, store, clock, passes, dead } = await setUp(t, { kind: 'stripe', limits: STRIPE })
+  await store.billing.setBillingId(CONTEXT, 'cus_one', 'cus_AtStripe')
+  on.respond = () => LIMITED
+  await passes()
+  const openHour = FROM_MS + 2 * HOUR_MS
+  await store.addUsage([usageOf('one', openHour, 1)], new Map())
+  clock.setWallMs(clock.nowMs() + YEAR_MS)
+  clock.advance(10_000)
+  await passes()
+  clock.setWallMs(clock.nowMs() - YEAR_MS)
+  on.respond = sent
+  clock.advance(200_000)
+  await passes()
+  assert.deepEqual([on.batches.length, await dead()], [3, []], 'the event that waited, in three attempts')
+  assert.equal((await store.billing.state('stripe'))?.plannedHour, FROM_MS)
+})
+
+test('after a start with a clock that was ahead, the hours that are still open get their events when they have settled', async (t) => {
+  const { on, store, clock, passes } = await setUp(t)
+  // What a process leaves whose clock is a year ahead at its start.
+  await store.billing.openHour('lago', FROM_MS + YEAR_MS)
+  const openHour = FROM_MS + 2 * HOUR_MS
+  await passes(6)
+  for (let flushes = 0; flushes < 3; flushes++) {
+    await store.addUsage([usageOf('one', openHour, 1)], new Map())
+    await passes()
+  }
+  assert.equal(on.batches.length, 1, 'the closed hour')
+  clock.advance(HOUR_MS + 300_000)
+  await passes(6)
+  assert.equal(on.batches.length, 2)
+})
+
 test('outcomes are recorded by the process that has the right to send, for events that still wait', async (t) => {
   const { on, store, passes, dead } = await setUp(t)
   on.respond = () => ({ kind: 'settled', results: [{ kind: 'refused', reason: 'no plan' }] })

@@ -1,20 +1,19 @@
+import { Calendar } from '../../access/quota/calendar.ts'
 import type { BillingOutcome } from '../../access/store/billing/store.ts'
-import type { BillingEvent, BillingState } from '../../access/store/billing/tables.ts'
+import type { BillingEvent } from '../../access/store/billing/tables.ts'
 import type { AccessStore } from '../../access/store/store.ts'
 import { createBackoff } from '../../core/backoff.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Random } from '../../core/random.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import { createEventPlanner, type PlanOptions } from './plan-events.ts'
+import { createSendLease } from './send-lease.ts'
 import type { BatchResult, BillingSink, EventResult } from './sink.ts'
 
 /** Between two passes when nothing waits. */
 const IDLE_MS = 10_000
 /** Between two passes while there is work: the store and the event loop are free for others. */
 const BUSY_MS = 50
-/** Another process may send after this time without a sign of this one. */
-const LEASE_MS = 60_000
-const RENEW_MS = LEASE_MS / 2
 const BACKOFF = { firstMs: 1000, maxMs: 300_000 }
 /** Groups of parallel requests in one pass. */
 const GROUPS_PER_PASS = 8
@@ -61,27 +60,25 @@ export function createPusher(options: PlanOptions, deps: PusherDeps): Pusher {
   const { billing } = store
   const name = options.sink
   const planner = createEventPlanner(options, { store, onStep })
+  const lease = createSendLease({ sink: name, owner }, { billing, clock })
+  const calendar = new Calendar(clock)
   const backoff = createBackoff(BACKOFF, deps.random)
   const counts: PusherCounts = { sent: 0, dead: 0, failures: 0 }
-  let leasedUntilMs = 0
   let notBeforeMs = 0
   let failing: string | undefined
   let lastSuccessMs: number | undefined
 
-  async function leasedState(nowMs: number): Promise<BillingState | undefined> {
-    if (leasedUntilMs - nowMs > RENEW_MS && leasedUntilMs - nowMs <= LEASE_MS) {
-      const state = await billing.state(name)
-      if (state?.owner === owner) return state
-    }
-    const untilMs = nowMs + LEASE_MS
-    const state = await billing.lease(name, { owner, nowMs, untilMs })
-    leasedUntilMs = state === undefined ? 0 : untilMs
-    return state
+  /** Unix ms without the jumps of the wall clock, which would close hours too early and make usage too old. */
+  function calendarMs(): number {
+    const monotonicMs = clock.monotonicMs()
+    calendar.update(monotonicMs)
+    return Math.floor(calendar.wallMs(monotonicMs))
   }
 
   /** Makes dead letters of what the sink would not recognize as a repetition, or not accept; returns the others. */
   async function makeDeadLetters(waiting: readonly BillingEvent[], nowMs: number): Promise<BillingEvent[]> {
     const { repeatWithinMs = Number.POSITIVE_INFINITY, ageMaxMs = Number.POSITIVE_INFINITY } = sink
+    const tooOldMs = calendarMs() - ageMaxMs
     const outcomes: BillingOutcome[] = []
     const ready: BillingEvent[] = []
     for (const event of waiting) {
@@ -89,7 +86,7 @@ export function createPusher(options: PlanOptions, deps: PusherDeps): Pusher {
       const reason =
         doubtSince !== null && nowMs - doubtSince > repeatWithinMs
           ? `outcome unknown: an attempt at ${new Date(doubtSince).toISOString()} got no response, and ${name} may count a repetition`
-          : nowMs - event.hour > ageMaxMs
+          : event.hour < tooOldMs
             ? `too old: ${name} does not accept usage of ${new Date(event.hour).toISOString()}`
             : undefined
       if (reason === undefined) ready.push(event)
@@ -173,11 +170,10 @@ export function createPusher(options: PlanOptions, deps: PusherDeps): Pusher {
 
   return {
     async pass() {
-      const nowMs = Math.floor(clock.nowMs())
-      const state = await leasedState(nowMs)
+      const state = await lease.take()
       onStep('leased')
       if (state === undefined || state.paused) return IDLE_MS
-      const hasMoreToPlan = await planner.run(state, nowMs)
+      const hasMoreToPlan = await planner.run(state, calendarMs())
       const waitMs = notBeforeMs - clock.monotonicMs()
       const hasMoreToSend = waitMs > 0 ? false : await sendSome()
       if (hasMoreToPlan || hasMoreToSend) return BUSY_MS
