@@ -338,8 +338,12 @@ export type InvoiceLine = {
   readonly days: number
   readonly days_of_month: number
   readonly units: number
+  /** Payload sent to the customer. */
+  readonly bytes: number
+  /** These three add up to the amount. */
   readonly base: string
   readonly usage: string
+  readonly transfer: string
   readonly amount: string
 }
 

@@ -30,9 +30,11 @@ export function invoiceCsv(lines: readonly InvoiceLine[]): string {
     { name: 'days', value: (line) => line.days },
     { name: 'days_of_month', value: (line) => line.days_of_month },
     { name: 'units', value: (line) => line.units },
+    { name: 'bytes', value: (line) => line.bytes },
     { name: 'currency', value: (line) => line.currency },
     { name: 'base', value: (line) => line.base },
     { name: 'usage', value: (line) => line.usage },
+    { name: 'transfer', value: (line) => line.transfer },
     { name: 'amount', value: (line) => line.amount },
   ])
 }

@@ -102,7 +102,8 @@ describe('billing', () => {
     assert.deepEqual(shown, ['0.15', '999.00', '1,000.00', '17,477.64', '1,234,567.890123', '12,345', '-1,500.5'])
     const line = (customer: string, subscription: string) => ({
       ...{ customer, subscription, subscription_id: `sub_${subscription}`, plan: 'grow', currency: 'EUR' },
-      ...{ days: 31, days_of_month: 31, units: 1, base: '49.00', usage: '0.25', amount: '49.25' },
+      ...{ days: 31, days_of_month: 31, units: 1, bytes: 0 },
+      ...{ base: '49.00', usage: '0.25', transfer: '0.00', amount: '49.25' },
     })
     const sorted = sortLines([line('b', 'x'), line('a', 'z'), line('a', 'y')])
     assert.deepEqual(
@@ -111,14 +112,15 @@ describe('billing', () => {
     )
   })
 
-  test('the CSV of an invoice has its amounts as they are', () => {
+  test('the CSV of an invoice has its amounts as they are, and they add up', () => {
     const line = {
       ...{ customer: 'acme', subscription: 'prod', subscription_id: 'sub_1', plan: 'grow', currency: 'EUR' },
-      ...{ days: 31, days_of_month: 31, units: 1_000_000, base: '49.00', usage: '0.25', amount: '49.25' },
+      ...{ days: 31, days_of_month: 31, units: 1_000_000, bytes: 241_000_000_000 },
+      ...{ base: '49.00', usage: '0.25', transfer: '12.05', amount: '61.30' },
     }
     const [header, first] = invoiceCsv([line]).split('\r\n')
-    assert.match(header ?? '', /^customer,.*,amount$/)
-    assert.equal(first, 'acme,prod,sub_1,grow,31,31,1000000,EUR,49.00,0.25,49.25')
+    assert.match(header ?? '', /^customer,.*,units,bytes,currency,base,usage,transfer,amount$/)
+    assert.equal(first, 'acme,prod,sub_1,grow,31,31,1000000,241000000000,EUR,49.00,0.25,12.05,61.30')
   })
 })
 

@@ -1,4 +1,5 @@
 import { formatCount } from '../../../ui/format.ts'
+import { showBytes } from '../../../ui/model/time.ts'
 import { saveFile } from '../../../ui/page/save-file.ts'
 import { Panel } from '../../../ui/panel.tsx'
 import { Table } from '../../../ui/parts/table.tsx'
@@ -52,8 +53,10 @@ function Lines({ invoice: { lines: unsorted, totals, without_price }, month, cus
           { title: 'Plan', cell: (row) => row.plan, isMinor: true },
           { title: 'Days', align: 'right', cell: (row) => `${row.days} of ${row.days_of_month}`, isMinor: true },
           { title: 'Units', align: 'right', cell: (row) => formatCount(row.units), isMinor: true },
+          { title: 'Sent', align: 'right', cell: (row) => showBytes(row.bytes), isMinor: true },
           { title: 'Month', align: 'right', cell: (row) => showAmount(row.base), isMinor: true },
           { title: 'Usage', align: 'right', cell: (row) => showAmount(row.usage), isMinor: true },
+          { title: 'Transfer', align: 'right', cell: (row) => showAmount(row.transfer), isMinor: true },
           { title: 'Amount', align: 'right', cell: amountOf },
         ]}
         none={
