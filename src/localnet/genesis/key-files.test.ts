@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { chmodSync, readFileSync, statSync } from 'node:fs'
+import { chmodSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { test } from 'node:test'
 import { Keypair } from '@solana/web3.js'
+import { mockSync } from '../../../test/support/mock-sync.ts'
 import { createSeededRandom } from '../../core/random.ts'
 import { makeTestFolder } from '../../platform/files/test-folder.ts'
 import { openKeyFile, parseKeyFile } from './key-files.ts'
@@ -14,6 +15,17 @@ test('a key is created once, in the format of solana-keygen', async () => {
   const numbers = JSON.parse(readFileSync(folder.file('faucet.json'), 'utf8')) as number[]
   assert.deepEqual(Keypair.fromSecretKey(Uint8Array.from(numbers)).publicKey.toBytes(), key.publicKey)
   assert.deepEqual((await openKeyFile(folder.path, 'faucet', random)).publicKey, key.publicKey)
+})
+
+test('a disk that is full leaves no file, and the key is made when there is space', async (t) => {
+  using folder = makeTestFolder()
+  const full = Object.assign(new Error('no space left on device'), { code: 'ENOSPC' })
+  const sync = await mockSync(t, folder.file('any'), () => Promise.reject(full))
+  await assert.rejects(openKeyFile(folder.path, 'tip-3', createSeededRandom(1)), { code: 'disk-full' })
+  assert.deepEqual(readdirSync(folder.path), ['any'])
+  sync.mock.restore()
+  const key = await openKeyFile(folder.path, 'tip-3', createSeededRandom(1))
+  assert.deepEqual((await openKeyFile(folder.path, 'tip-3', createSeededRandom(2))).publicKey, key.publicKey)
 })
 
 test('a key file readable by other users is refused', async () => {

@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { ServiceError } from '../../core/error.ts'
 import type { Random } from '../../core/random.ts'
-import { createFileExclusive } from '../../platform/files/atomic.ts'
+import { createFileAtomic } from '../../platform/files/atomic.ts'
 import { readIfThere } from '../../platform/files/optional.ts'
 import { checkSecretFile } from '../../platform/files/state-folder.ts'
 import { createSigningKey, type SigningKey } from '../../solana/crypto/ed25519.ts'
@@ -15,7 +15,7 @@ export async function openKeyFile(dir: string, name: string, random: Random): Pr
   const text = readIfThere(path)
   if (text === undefined) {
     const key = createSigningKey(random.bytes(32))
-    await createFileExclusive(path, JSON.stringify([...secretOf(key), ...key.publicKey]))
+    await createFileAtomic(path, (put) => put(JSON.stringify([...secretOf(key), ...key.publicKey])))
     return key
   }
   await checkSecretFile(path)

@@ -8,7 +8,7 @@ import { putTipDays } from '../../../sender/tips/days.ts'
 import { createLedgerFile } from '../../../sender/tips/ledger-file.ts'
 import { openReportStore } from '../../../shreds/report/store.ts'
 import { REPORT_FILE } from '../services/shreds.ts'
-import { keepAside, putInPlace } from './restored-files.ts'
+import { keepLinked, putInPlace } from './restored-files.ts'
 import {
   type ContentDeps,
   findOtherKeys,
@@ -45,7 +45,7 @@ export async function putStateContent(
   for (const { name, text } of keys?.files ?? []) {
     const path = join(await state.folder('keys'), name)
     if (existsSync(path) && readFileSync(path, 'utf8') === text) continue
-    kept.push(...(await keepAside(path, stamp)))
+    kept.push(...(await keepLinked(path, stamp)))
     await writeFileAtomic(path, text, { mode: 0o600 })
   }
   const seq = restoredSeq(extras, deps.clock.nowMs())

@@ -11,18 +11,20 @@ import { systemClock } from '../../../platform/process/clock.ts'
  * one or the new one, never an empty one. Returns the paths of the old files.
  */
 export async function putInPlace(draft: string, file: string, stamp: string): Promise<string[]> {
-  const kept: string[] = []
   if (existsSync(file)) await foldWal(file)
-  for (const ending of ['', '-wal']) {
-    if (!existsSync(file + ending)) continue
-    const aside = `${keptName(file, stamp)}${ending}`
-    await link(file + ending, aside)
-    kept.push(aside)
-  }
+  const kept = [...(await keepLinked(file, stamp)), ...(await keepLinked(file, stamp, '-wal'))]
   // SQLite would apply the WAL of the old file to the new one.
   for (const ending of ['-wal', '-shm']) await rm(file + ending, { force: true })
   await renameDurably(draft, file)
   return kept
+}
+
+/** Keeps a file, if it exists, under a second name: it stays where it is until it is replaced. Returns the new path. */
+export async function keepLinked(file: string, stamp: string, ending = ''): Promise<string[]> {
+  if (!existsSync(file + ending)) return []
+  const aside = `${keptName(file, stamp)}${ending}`
+  await link(file + ending, aside)
+  return [aside]
 }
 
 /** Renames a file, if it exists. Returns the new path. */
