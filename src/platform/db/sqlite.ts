@@ -1,9 +1,10 @@
-import { link, mkdir, open, rm } from 'node:fs/promises'
+import { mkdir, open, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Clock } from '../../core/clock.ts'
 import { isServiceError, messageOf, ServiceError } from '../../core/error.ts'
 import type { Random } from '../../core/random.ts'
 import { syncPath } from '../files/atomic.ts'
+import { linkOrMove } from '../files/link.ts'
 import { delay } from '../process/clock.ts'
 import { LOCK_WAIT_MS, type SqlDatabase, type SqlWriter } from './sql.ts'
 import { SqliteConnection, TABLE_NAMED } from './sqlite-connection.ts'
@@ -180,7 +181,7 @@ export async function createSqliteFile(
       await prepare(database)
     }
     await syncPath(draft)
-    await link(draft, file).catch((error: NodeJS.ErrnoException) => {
+    await linkOrMove(draft, file).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error
     })
     await syncPath(dirname(file))

@@ -1,10 +1,11 @@
 import { closeSync, fsyncSync, openSync, renameSync, writeSync } from 'node:fs'
-import { type FileHandle, link, open, rename, unlink } from 'node:fs/promises'
+import { type FileHandle, open, rename, unlink } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { isServiceError, messageOf, ServiceError } from '../../core/error.ts'
 import type { Random } from '../../core/random.ts'
 import { secureRandom } from '../process/random.ts'
 import { fileError } from './error.ts'
+import { linkOrMove, type MakeLink } from './link.ts'
 
 export type FileOptions = { mode?: number; random?: Random }
 
@@ -59,20 +60,6 @@ function withDescriptor(descriptor: number, calls: AtomicWriteCalls, run: (descr
   }
 }
 
-/** Creates a file that must not exist yet, readable by its owner only. After a crash it may be incomplete. */
-export async function createFileExclusive(
-  path: string,
-  data: string | Uint8Array,
-  options: FileOptions = {},
-): Promise<void> {
-  try {
-    await writeNew(path, data, options.mode ?? 0o600)
-    await syncPath(dirname(path))
-  } catch (error) {
-    throw writeError(path, error)
-  }
-}
-
 /**
  * Creates a file that is complete or absent, also after a crash: written under a temporary name, synced, then linked. An existing file is never
  * replaced. Only its owner may read it.
@@ -80,12 +67,12 @@ export async function createFileExclusive(
 export async function createFileAtomic<T>(
   path: string,
   write: (put: (text: string) => Promise<void>) => Promise<T>,
-  deps: { readonly random?: Random } = {},
+  deps: { readonly random?: Random; readonly link?: MakeLink } = {},
 ): Promise<T> {
   const temporary = temporaryOf(path, deps.random)
   try {
     const result = await writeStreamed(temporary, write)
-    await link(temporary, path)
+    await linkOrMove(temporary, path, deps.link)
     await syncPath(dirname(path))
     return result
   } catch (error) {
@@ -133,10 +120,9 @@ async function writeStreamed<T>(path: string, write: (put: (text: string) => Pro
 }
 
 function writeError(path: string, error: unknown): ServiceError {
-  const exists = (error as NodeJS.ErrnoException).code === 'EEXIST'
   return new ServiceError('state-unwritable', `${path} cannot be written: ${messageOf(error)}`, {
     fields: { path },
-    fix: exists ? `Remove ${path} or name another file.` : `Check the free space and the rights on ${dirname(path)}.`,
+    fix: `Check the free space and the rights on ${dirname(path)}.`,
     cause: error,
   })
 }

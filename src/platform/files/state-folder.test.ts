@@ -3,7 +3,7 @@ import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, statSync, w
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { isServiceError } from '../../core/error.ts'
-import { createFileExclusive, writeFileAtomic } from './atomic.ts'
+import { writeFileAtomic } from './atomic.ts'
 import { checkSecretFile, openStateFolder } from './state-folder.ts'
 import { makeTestFolder } from './test-folder.ts'
 
@@ -70,16 +70,6 @@ test('writeFileAtomic replaces a file with mode 0600 and leaves no temporary fil
   mkdirSync(position.file('folder'))
   await assert.rejects(writeFileAtomic(position.file('folder'), 'x'))
   assert.deepEqual(readdirSync(position.path).toSorted(), ['data', 'folder'])
-})
-
-test('createFileExclusive creates a file once', async () => {
-  using position = makeTestFolder()
-  await createFileExclusive(position.file('token'), 'x')
-  assert.equal(modeOf(position.file('token')), 0o600)
-  await assert.rejects(
-    createFileExclusive(position.file('token'), 'y'),
-    (error) => isServiceError(error, 'state-unwritable') && /Remove/.test(error.fix ?? ''),
-  )
 })
 
 test('a systemd credential may be owned by root and readable by the group', async (t) => {

@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs'
-import { link, rm } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { AUDIT_LINE_BYTES_MAX, type AuditHead, readLink } from '../../../access/audit/line.ts'
 import { openSqlite } from '../../../platform/db/sqlite.ts'
 import { openAppendFile } from '../../../platform/files/append.ts'
 import { renameDurably } from '../../../platform/files/atomic.ts'
+import { linkOrCopy } from '../../../platform/files/link.ts'
 import { systemClock } from '../../../platform/process/clock.ts'
 
 /**
@@ -23,7 +24,7 @@ export async function putInPlace(draft: string, file: string, stamp: string): Pr
 export async function keepLinked(file: string, stamp: string, ending = ''): Promise<string[]> {
   if (!existsSync(file + ending)) return []
   const aside = `${keptName(file, stamp)}${ending}`
-  await link(file + ending, aside)
+  await linkOrCopy(file + ending, aside)
   return [aside]
 }
 

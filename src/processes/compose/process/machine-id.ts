@@ -1,5 +1,6 @@
-import { link, readFile, unlink } from 'node:fs/promises'
-import { createFileExclusive } from '../../../platform/files/atomic.ts'
+import { readFile } from 'node:fs/promises'
+import { isServiceError } from '../../../core/error.ts'
+import { createFileAtomic } from '../../../platform/files/atomic.ts'
 import type { StateFolder } from '../../../platform/files/state-folder.ts'
 import { secureRandom } from '../../../platform/process/random.ts'
 
@@ -10,10 +11,9 @@ export async function machineId(state: StateFolder): Promise<string> {
   const known = await read().catch(() => undefined)
   if (known !== undefined) return known
   const made = Buffer.from(secureRandom.bytes(8)).toString('hex')
-  const draft = `${path}.${made}`
-  await createFileExclusive(draft, `${made}\n`)
-  // A hard link is atomic: if another process was faster, its id is used.
-  await link(draft, path).catch(() => {})
-  await unlink(draft)
+  // If another process was faster, its id is used.
+  await createFileAtomic(path, (put) => put(`${made}\n`)).catch((error: unknown) => {
+    if (!isServiceError(error, 'already-exists')) throw error
+  })
   return read()
 }
