@@ -82,6 +82,29 @@ test('a condition that is gone is forgotten on the disk too: after a restart it 
   await until('there are two notices', () => new Set(on.sent).size === 2)
 })
 
+test('what waits for a receiver that was removed is given up at the next start', async () => {
+  const names = ['old', 'stays']
+  const receiver = (name: string): Receiver => {
+    return { name, accepts: () => true, send: async () => failed(), [Symbol.dispose]() {} }
+  }
+  const { clock, file, start, set } = setUpNotices(() => names.map(receiver))
+  {
+    await using _notices = await start()
+    set([nodeDown('a')])
+    await clock.advanceAsync(CHECK_MS)
+    await until('both have failed', () => file.text?.split('"refused"').length === 3)
+  }
+  names[0] = 'new'
+  await using notices = await start()
+  assert.deepEqual(
+    notices.list()[0]?.deliveries.map(({ receiver, state, lastFailure }) => [receiver, state, lastFailure]),
+    [
+      ['old', 'given-up', 'the receiver was removed'],
+      ['stays', 'waiting', 'refused'],
+    ],
+  )
+})
+
 test('nothing is written while nothing changes', async () => {
   const { clock, file, start, set } = setUp()
   await using _notices = await start()

@@ -118,6 +118,16 @@ export class Outbox {
     }
   }
 
+  /** Gives up what waits for a receiver that is not among these: nothing would ever settle it, and notices that wait are kept for ever. */
+  giveUpOthers(receivers: ReadonlySet<string>): void {
+    for (const { deliveries } of this.#notices)
+      for (const delivery of deliveries)
+        if (delivery.state === 'waiting' && !receivers.has(delivery.receiver)) {
+          delivery.state = 'given-up'
+          delivery.lastFailure = 'the receiver was removed'
+        }
+  }
+
   /** One write at a time: calls that come while it runs share the next one. */
   save(): Promise<void> {
     if (this.#nextSave !== undefined) return this.#nextSave

@@ -56,6 +56,7 @@ export async function startNotices(options: { readonly giveUpHours: number }, de
       onDamaged: (reason) => log.warn({ reason }, 'the file of notices cannot be read and begins anew'),
     },
   )
+  outbox.giveUpOthers(new Set(receivers.map(({ name }) => name)))
   const lines = receivers.map((receiver): Line => {
     return { receiver, backoff: createBackoff(RETRY, random), notBeforeMs: 0, sending: undefined }
   })
