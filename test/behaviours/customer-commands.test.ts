@@ -127,6 +127,40 @@ test('sub limit changes and clears one limit alone', async () => {
   assert.match(wrong.stderr, /sendsPerSecond is 99999/, 'a limit that is set has to be reachable')
 })
 
+test('sub limit sets limits of single methods, and 0 and fractions where a plan may have them', async () => {
+  await using home = await openHome()
+  const overrides = async () =>
+    (await jsonOf<{ overrides: Record<string, unknown> }>(home, 'sub', 'show', 'acme-prod')).overrides
+  await home.ok('sub', 'limit', 'acme-prod', '--methods', 'getProgramAccounts:cost=20:per-second=0.5,getSlot:cost=2')
+  const changed = await jsonOf(
+    home,
+    'sub',
+    'limit',
+    'acme-prod',
+    '--methods',
+    'getSlot:plan',
+    '--sends-per-second',
+    '0',
+  )
+  const methods = [{ method: 'getProgramAccounts', cost: 20, per_second: 0.5 }]
+  assert.deepEqual(changed['overrides'], { sends_per_second: 0, methods }, 'the names of methods keep their case')
+  assert.deepEqual(await overrides(), { sends_per_second: 0, methods })
+  const shown = await home.ok('sub', 'show', 'acme-prod')
+  assert.match(shown, /0 sendTransaction calls per second {2}\(override\)/)
+  assert.match(shown, /0\.5 calls of getProgramAccounts per second {2}\(override\)/)
+  assert.match(shown, /20 units {2}getProgramAccounts {2}\(override\)/)
+  await home.ok('sub', 'limit', 'acme-prod', '--clear', 'methods,sends-per-second')
+  assert.deepEqual(await overrides(), {})
+  for (const wrong of ['getSlot', 'getSlot:cost=0.5', 'getSlot:rate=1'])
+    assert.match((await home.run('sub', 'limit', 'acme-prod', '--methods', wrong)).stderr, /METHOD:cost=N/, wrong)
+  assert.notEqual((await home.run('sub', 'limit', 'acme-prod', '--ws-connections', '0')).code, 0)
+  const card = await home.ok(
+    ...['sub', 'create', 'acme-slow', '--customer', 'acme', '--methods', 'getProgramAccounts:per-second=0.5'],
+    '--print-token',
+  )
+  assert.match(card, /getProgramAccounts 0\.5\/s/)
+})
+
 test('products are added and removed, with what they need and what belongs to them', async () => {
   await using home = await openHome()
   const shown = () => jsonOf<{ products: string[]; indexer_users: string[] }>(home, 'sub', 'show', 'acme-prod')

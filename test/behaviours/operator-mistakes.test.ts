@@ -36,7 +36,7 @@ const MISTAKES: readonly Mistake[] = [
   {
     typed: 'sub limit acme-prod --units-per-second lots',
     code: 2,
-    wrong: /a whole number above zero/,
+    wrong: /a number above zero, unlimited, or plan/,
     fix: /Correct the value named in the message/,
   },
   { typed: 'sub limit acme-prod', code: 2, wrong: /at least one limit/, fix: /--units-per-second 300/ },

@@ -73,6 +73,35 @@ export const STEPS: readonly Step[] = [
     params: SUB,
     body: { plan: 'grow', limits: { grpc_streams: 3 }, clear: ['units_per_second'] },
   },
+  {
+    words: ['sub', 'limit', 'one', '--methods', 'getProgramAccounts:cost=20:per-second=0.5,getSlot:cost=2'],
+    id: 'subLimit',
+    params: SUB,
+    body: {
+      limits: {
+        methods: [
+          { method: 'getProgramAccounts', cost: 20, per_second: 0.5 },
+          { method: 'getSlot', cost: 2 },
+        ],
+      },
+    },
+  },
+  {
+    words: [
+      'sub',
+      'limit',
+      'one',
+      '--units-per-second',
+      '12.5',
+      '--sends-per-second',
+      '0',
+      '--methods',
+      'getSlot:plan',
+    ],
+    id: 'subLimit',
+    params: SUB,
+    body: { limits: { units_per_second: 12.5, sends_per_second: 0, methods: [{ method: 'getSlot' }] } },
+  },
   { words: ['sub', 'renew', 'one', '--until', 'never'], id: 'subRenew', params: SUB, body: { until: 'never' } },
   { words: ['sub', 'suspend', 'one', '--yes'], id: 'subSuspend', params: SUB },
   { words: ['sub', 'resume', 'one'], id: 'subResume', params: SUB },

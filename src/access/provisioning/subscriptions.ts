@@ -3,6 +3,7 @@ import { isProductKey, PRODUCT_KEYS, PRODUCTS, type ProductKey } from '../../con
 import { didYouMean } from '../../core/did-you-mean.ts'
 import { ServiceError } from '../../core/error.ts'
 import { printAddressPort } from '../../platform/net/ip-range.ts'
+import { type LimitChanges, mergeOverrides } from '../limit-rules.ts'
 import type { Customer, Destination, Subscription } from '../store/model.ts'
 import type { AccessTransaction } from '../store/store.ts'
 import { lookUp, lookUpToChange, makeId, type Provisioning, parseName, runChange } from './context.ts'
@@ -119,7 +120,7 @@ export function parseProducts(text: string, offered: ReadonlySet<ProductKey>): P
   return [...products]
 }
 
-/** Overrides limits of this subscription; `undefined` restores the limit of the plan. */
+/** Overrides limits of this subscription. */
 export async function limitSubscription(
   on: Provisioning,
   input: { subscription: string; overrides: LimitChanges; plan?: string | undefined },
@@ -127,15 +128,13 @@ export async function limitSubscription(
   return changeSubscription(on, input.subscription, {
     action: 'sub.limit',
     from: ['active', 'suspended'],
-    change: (before) => {
-      const merged = { ...before.overrides, ...input.overrides }
-      const kept = Object.entries(merged).filter(([, value]) => value !== undefined)
-      return { ...before, overrides: Object.fromEntries(kept) as Partial<Limits>, plan: input.plan ?? before.plan }
-    },
+    change: (before) => ({
+      ...before,
+      overrides: mergeOverrides(before.overrides, input.overrides),
+      plan: input.plan ?? before.plan,
+    }),
   })
 }
-
-export type LimitChanges = { readonly [K in keyof Limits]?: Limits[K] | undefined }
 
 export async function renewSubscription(
   on: Provisioning,

@@ -1,13 +1,12 @@
 import { type SubscriptionState, stateOf } from '../../access/effective-state.ts'
 import { endsWithin } from '../../access/ending.ts'
-import { checkLimits } from '../../access/limit-rules.ts'
+import { checkOverrides, type LimitChanges, mergeOverrides, wireMethods } from '../../access/limit-rules.ts'
 import { lookUp } from '../../access/provisioning/context.ts'
 import { recordRefund } from '../../access/provisioning/notes.ts'
 import {
   addProduct,
   cancelSubscription,
   createSubscription,
-  type LimitChanges,
   limitSubscription,
   removeProduct,
   renewSubscription,
@@ -46,7 +45,7 @@ export type NewSubscription = {
   readonly customer: string
   readonly plan: string
   readonly products: readonly ProductKey[]
-  readonly overrides: LimitChanges & Partial<Limits>
+  readonly overrides: LimitChanges
   readonly until: string | undefined
   readonly destination: { readonly address: string; readonly vouched: boolean } | undefined
 }
@@ -153,12 +152,13 @@ export const subscriptions: Group<SubscriptionOperations> = {
 
       planName: async (name) => session.plan(name).name,
 
-      async create({ until, ...input }) {
+      async create({ until, overrides: changes, ...input }) {
         if (input.destination !== undefined) checkDestination(input.destination.address, session)
         const plan = session.plan(input.plan).name
-        const notes = checkLimits(session.plans.limitsOf(plan, input.overrides), input.overrides)
+        const notes = checkOverrides(session.plans, plan, { present: {}, changes })
+        const overrides = mergeOverrides({}, changes)
         const validUntil = until === undefined ? null : parseUntil(until, nowMs)
-        const created = await createSubscription(on, { ...input, plan, validUntil })
+        const created = await createSubscription(on, { ...input, plan, overrides, validUntil })
         const { subscription, token, credential, destination } = created
         const limits = session.limitsOf(subscription)
         return {
@@ -175,9 +175,8 @@ export const subscriptions: Group<SubscriptionOperations> = {
 
       async limit({ present, plan, given, cleared = [] }) {
         const overrides = { ...given, ...Object.fromEntries(cleared.map((name) => [name, undefined])) }
-        const merged = { ...present.overrides, ...overrides }
-        const kept = Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== undefined))
-        const notes = checkLimits(session.plans.limitsOf(plan ?? present.plan, kept), overrides)
+        const check = { present: present.overrides, changes: overrides }
+        const notes = checkOverrides(session.plans, plan ?? present.plan, check)
         return { subscription: await limitSubscription(on, { subscription: present.id, overrides, plan }), notes }
       },
 
@@ -271,7 +270,8 @@ function recordOf({ customer: _customer, limits: _limits, storedState, ...wire }
 
 /** Overrides as the API takes them: an override that is removed is "plan". */
 function limitsBody(overrides: LimitChanges): object | undefined {
-  const entries = Object.entries(overrides)
+  const { methods } = overrides
+  const entries = Object.entries({ ...overrides, ...(methods && { methods: wireMethods(methods) }) })
   if (entries.length === 0) return undefined
   return toWireJson(
     Object.fromEntries(entries.map(([name, value]) => [name, value === undefined ? 'plan' : value])),

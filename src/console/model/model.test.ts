@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { ADMIN_ROLES } from '../../contract/admin-routes.ts'
 import { createActionKeys } from './action-key.ts'
 import { coverageRows } from './coverage.ts'
-import { limitRows, parseLimit } from './limits.ts'
+import { limitRows, methodRows, parseLimit, parseMethods, showMethods } from './limits.ts'
 import { mayDo, NAVIGATION } from './navigation.ts'
 import { parseRoute, printRoute } from './route.ts'
 import { secretFacts } from './secrets.ts'
@@ -57,8 +57,40 @@ describe('the console', () => {
     assert.deepEqual(parseLimit('units_per_second', ''), { ok: true, value: 'plan' })
     assert.deepEqual(parseLimit('units_per_second', 'Unlimited'), { ok: true, value: null })
     assert.equal(parseLimit('batch_items', 'unlimited').ok, false)
-    for (const text of ['0', '-1', '1.5', '1e3', '99999999999999999999'])
+    for (const text of ['0', '-1', '1e3', '99999999999999999999'])
       assert.equal(parseLimit('units_per_second', text).ok, false, text)
+    assert.deepEqual(parseLimit('units_per_second', '0.5'), { ok: true, value: 0.5 })
+    assert.deepEqual(parseLimit('sends_per_second', '0'), { ok: true, value: 0 })
+    for (const text of ['0', '1.5']) assert.equal(parseLimit('ws_connections', text).ok, false, text)
+  })
+
+  test('limits of methods are typed as they are shown, and one that is not typed any more is removed', () => {
+    const overrides = {
+      methods: [
+        { method: 'getBlock', per_second: 2 },
+        { method: 'getSlot', cost: 3 },
+      ],
+    }
+    const limits = { methods: [...overrides.methods, { method: 'getProgramAccounts', cost: 9, per_second: 1 }] }
+    assert.deepEqual(
+      methodRows(limits, overrides).map(({ label, value, source }) => [label, value, source]),
+      [
+        ['getBlock calls per second', 2, 'override'],
+        ['getSlot units per call', 3, 'override'],
+        ['getProgramAccounts calls per second', 1, 'plan'],
+        ['getProgramAccounts units per call', 9, 'plan'],
+      ],
+    )
+    const text = showMethods(overrides)
+    assert.equal(text, 'getBlock:per-second=2, getSlot:cost=3')
+    assert.deepEqual(parseMethods(text, overrides), overrides.methods)
+    assert.deepEqual(parseMethods('getBlock:per-second=0.5', overrides), [
+      { method: 'getBlock', per_second: 0.5 },
+      { method: 'getSlot' },
+    ])
+    assert.equal(parseMethods(' ', overrides), 'plan')
+    for (const wrong of ['getBlock', 'getBlock:5', 'getBlock:cost=1.5', 'getBlock:cost=1,', ':cost=1'])
+      assert.equal(parseMethods(wrong, overrides), undefined, wrong)
   })
 
   test('names each secret of a response, and reads coverage as records and as lines', () => {

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { ADMIN_ROLES, type AdminRouteId } from '../admin-routes.ts'
 import { GRPC_KINDS } from '../limits.ts'
 import { PRODUCT_KEYS } from '../products.ts'
+import { METHOD_NAME } from '../typed-limits.ts'
 
 /**
  * Schemas of the request bodies of the admin API. An unknown member is an error. Strings are bounded here; what a name, an address or a date may
@@ -19,18 +20,27 @@ const until = z
   .max(40)
   .describe('The last day, as 2027-01-31, a time span from today such as 90d, or never.')
 
-const numberLimit = z
-  .union([z.int().min(1), z.null(), z.literal('plan')])
-  .describe('Null is unlimited; "plan" is the limit of the plan.')
+const orUnlimited = <Value extends z.ZodType>(number: Value) =>
+  z.union([number, z.null(), z.literal('plan')]).describe('Null is unlimited; "plan" is the limit of the plan.')
+const numberLimit = orUnlimited(z.int().min(1))
+const numberOrZero = orUnlimited(z.int().min(0))
 const requiredLimit = z.union([z.int().min(1), z.literal('plan')]).describe('"plan" is the limit of the plan.')
+
+const methodLimit = z
+  .strictObject({
+    method: z.string().regex(METHOD_NAME),
+    cost: z.int().min(0).optional().describe('Units that one call costs; without it those of every plan.'),
+    per_second: z.number().min(0).optional().describe('Calls per second, with a burst of ten seconds.'),
+  })
+  .describe('Cost and rate of one method, instead of those of the plan. An entry with neither removes them.')
 
 const limits = z
   .strictObject({
-    units_per_second: numberLimit,
-    sends_per_second: numberLimit,
-    units_per_month: numberLimit,
+    units_per_second: orUnlimited(z.number().gt(0)),
+    sends_per_second: orUnlimited(z.number().min(0)),
+    units_per_month: numberOrZero,
     ws_connections: numberLimit,
-    ws_subscriptions: numberLimit,
+    ws_subscriptions: numberOrZero,
     grpc_streams: numberLimit,
     grpc_accounts_per_stream: numberLimit,
     grpc_kinds: z.union([z.array(z.enum(GRPC_KINDS)).max(GRPC_KINDS.length), z.null(), z.literal('plan')]),
@@ -38,6 +48,9 @@ const limits = z
     grpc_resume: z.union([z.boolean(), z.literal('plan')]),
     request_bytes: requiredLimit,
     batch_items: requiredLimit,
+    methods: z
+      .union([z.array(methodLimit).max(256), z.literal('plan')])
+      .describe('Methods that are not named stay as they are; "plan" removes all own limits of methods.'),
   })
   .partial()
   .describe('Limits that differ from those of the plan. What is not named stays as it is.')

@@ -1,4 +1,5 @@
 import { stateOf } from '../../../access/effective-state.ts'
+import { wireSubscription } from '../../../access/limit-rules.ts'
 import { lookUp } from '../../../access/provisioning/context.ts'
 import {
   addCustomer,
@@ -83,7 +84,8 @@ export function customerHandlers(deps: HandlerDeps): CustomerHandlers {
       // As the command line: the effective state besides the stored one, where they differ.
       const shown = subscriptions.map((subscription) => {
         const effectiveState = stateOf(subscription, customer, call.nowMs)
-        return effectiveState === subscription.state ? subscription : { ...subscription, effectiveState }
+        const wire = wireSubscription(subscription)
+        return effectiveState === subscription.state ? wire : { ...wire, effectiveState }
       })
       const wire = toWireJson({ ...customer, subscriptions: shown, notes }) as object
       return { body: { ...wire, has_more_subscriptions: next !== null }, revision: customer.revision }

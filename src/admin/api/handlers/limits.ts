@@ -1,6 +1,4 @@
-import { checkLimits } from '../../../access/limit-rules.ts'
-import type { PlanTable } from '../../../access/plan.ts'
-import type { LimitChanges } from '../../../access/provisioning/subscriptions.ts'
+import type { LimitChanges } from '../../../access/limit-rules.ts'
 import type { Limits } from '../../../contract/limits.ts'
 import type { AdminBodies } from '../../../contract/schemas/admin.ts'
 import { ServiceError } from '../../../core/error.ts'
@@ -9,8 +7,24 @@ type WireLimits = NonNullable<AdminBodies['subCreate']['limits']>
 
 /** Limits of a body: `"plan"` removes an override, null removes the limit. */
 export function overridesOf(given: WireLimits = {}): LimitChanges {
+  const { methods, ...others } = given
+  const changes = Object.fromEntries(
+    Object.entries(others).map(([name, value]) => [camelCase(name), value === 'plan' ? undefined : value]),
+  ) as LimitChanges
+  if (methods === undefined) return changes
+  return { ...changes, methods: methods === 'plan' ? undefined : methodsOf(methods) }
+}
+
+/** An entry without a limit removes the override of its method. */
+function methodsOf(given: Exclude<NonNullable<WireLimits['methods']>, 'plan'>): LimitChanges['methods'] {
   return Object.fromEntries(
-    Object.entries(given).map(([name, value]) => [camelCase(name), value === 'plan' ? undefined : value]),
+    given.map(({ method, cost, per_second: perSecond }) => {
+      const limit = {
+        ...(cost === undefined ? {} : { cost }),
+        ...(perSecond === undefined ? {} : { perSecond }),
+      }
+      return [method, Object.keys(limit).length === 0 ? undefined : limit]
+    }),
   )
 }
 
@@ -42,16 +56,6 @@ const LIMIT_NAMES: ReadonlySet<string> = new Set<keyof Limits>([
   'batchItems',
   'methods',
 ])
-
-/** Throws unless the limits are valid together; returns notes about limits that cannot be reached any more. */
-export function checkOverrides(
-  plans: PlanTable,
-  plan: string,
-  { present, changes }: { readonly present: Partial<Limits>; readonly changes: LimitChanges },
-): string[] {
-  const merged = Object.entries({ ...present, ...changes }).filter(([, value]) => value !== undefined)
-  return checkLimits(plans.limitsOf(plan, Object.fromEntries(merged) as Partial<Limits>), changes)
-}
 
 function camelCase(name: string): string {
   return name.replaceAll(/_([a-z])/g, (_all, letter: string) => letter.toUpperCase())

@@ -1,6 +1,6 @@
 import { isSubscriptionState, SUBSCRIPTION_STATES, stateOf } from '../../../access/effective-state.ts'
 import { endsWithin } from '../../../access/ending.ts'
-import { wireLimits } from '../../../access/limit-rules.ts'
+import { checkOverrides, mergeOverrides, wireLimits, wireSubscription } from '../../../access/limit-rules.ts'
 import { lookUp } from '../../../access/provisioning/context.ts'
 import { recordRefund } from '../../../access/provisioning/notes.ts'
 import {
@@ -17,7 +17,6 @@ import {
 import type { Customer, Subscription } from '../../../access/store/model.ts'
 import type { PageRequest } from '../../../access/store/page.ts'
 import { parseUntil } from '../../../contract/dates.ts'
-import type { Limits } from '../../../contract/limits.ts'
 import type { ProductKey } from '../../../contract/products.ts'
 import type { AdminBodies } from '../../../contract/schemas/admin.ts'
 import { toWireJson } from '../../../contract/wire-json.ts'
@@ -27,7 +26,7 @@ import { mapInSlices } from '../../../platform/process/time-slices.ts'
 import type { AdminCall, AdminHandlers, AdminReply } from '../handler.ts'
 import { readBack } from '../read-back.ts'
 import { type HandlerDeps, provisioningOf } from './deps.ts'
-import { checkOverrides, clearedOf, overridesOf } from './limits.ts'
+import { clearedOf, overridesOf } from './limits.ts'
 import { cursorOf, pageOf, paramOf, textOf } from './query.ts'
 
 type SubscriptionHandlers = Pick<
@@ -51,10 +50,9 @@ export function subscriptionHandlers(deps: HandlerDeps): SubscriptionHandlers {
 
   function wireOf(subscription: Subscription, customer: Customer | undefined, nowMs: number): object {
     const wire = toWireJson({
-      ...subscription,
+      ...wireSubscription(subscription),
       customer: customer?.name ?? null,
       limits: wireLimits(limitsOf(subscription)),
-      overrides: wireLimits(subscription.overrides),
     }) as object
     const state = stateOf(subscription, customer, nowMs)
     return { ...wire, state, ...(state === subscription.state ? {} : { stored_state: subscription.state }) }
@@ -123,13 +121,12 @@ export function subscriptionHandlers(deps: HandlerDeps): SubscriptionHandlers {
       const plan = deps.plans().get(body.plan ?? 'starter').name
       const changes = overridesOf(body.limits)
       const notes = checkOverrides(deps.plans(), plan, { present: {}, changes })
-      const given = Object.entries(changes).filter(([, value]) => value !== undefined)
       const created = await createSubscription(provisioningOf(deps, call), {
         customer: body.customer,
         name: body.name,
         plan,
         products,
-        overrides: Object.fromEntries(given) as Partial<Limits>,
+        overrides: mergeOverrides({}, changes),
         validUntil: body.valid_until === undefined ? null : parseUntil(body.valid_until, call.nowMs),
         destination: destination && { address: destination.address, vouched: destination.vouched === true },
       })

@@ -17,8 +17,8 @@ const PRODUCT_NAMES = 'bundle, indexer, shreds-raw or dedicated-node'
 
 const limit = (brief: string) => flag.text(brief, 'N')
 
-const LIMIT_VALUES =
-  'A limit is a whole number, "unlimited", or "plan" for the value of the plan. The gRPC rules accept "plan" too.'
+const LIMIT_VALUES = `A limit is a number, "unlimited", or "plan" for the value of the plan. The gRPC rules accept "plan" too.
+Limits of methods replace cost and rate of the plan for each method that is named; the other methods stay as they are.`
 
 const limitFlags = {
   unitsPerSecond: limit('Units per second'),
@@ -33,6 +33,10 @@ const limitFlags = {
   grpcResume: flag.text('Whether gRPC streams resume when their node is lost: yes or no', 'YES|NO'),
   requestBytes: limit('Bytes in one request body'),
   batchItems: limit('Calls in one batch'),
+  methods: flag.text(
+    'Limits of methods, separated by commas: METHOD:cost=N:per-second=N, or METHOD:plan to remove them',
+    'LIST',
+  ),
 } as const
 
 export const subRoutes = buildRouteMap({
@@ -99,6 +103,7 @@ export const subRoutes = buildRouteMap({
         'acme-prod --units-per-second 300',
         'acme-prod --plan grow --units-per-second plan',
         'acme-prod --grpc-kinds slots,blocks_meta --grpc-resume yes',
+        'acme-prod --methods getProgramAccounts:cost=20:per-second=0.5',
         'acme-prod --clear units-per-second',
         'acme-prod --clear all',
       ],

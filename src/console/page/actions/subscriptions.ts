@@ -1,6 +1,6 @@
 import { PRODUCT_KEYS, PRODUCTS } from '../../../contract/products.ts'
 import type { SecretRecord, SubscriptionRecord } from '../../client/wire.ts'
-import { limitRows, parseLimit } from '../../model/limits.ts'
+import { limitRows, parseLimit, parseMethods, showMethods } from '../../model/limits.ts'
 import { goTo } from '../go-to.ts'
 import type { Store } from '../store.ts'
 import type { DialogSpec } from '../ui/dialog-spec.ts'
@@ -127,12 +127,15 @@ export function renewSubscription({ client, report }: Store, { name, revision }:
   }
 }
 
+const METHODS_HINT = 'Such as getProgramAccounts:cost=20:per-second=0.5, separated by commas.'
+
 export function changeLimits({ client, report }: Store, shown: ShownSubscription): DialogSpec {
   const { name, plan, revision, limits = {}, overrides = {} } = shown
   const rows = limitRows(limits, overrides)
   const before = Object.fromEntries(
     rows.map((row) => [row.name, row.source === 'plan' ? '' : row.value === null ? 'unlimited' : String(row.value)]),
   )
+  const methods = showMethods(overrides)
   return {
     title: `Plan and limits of ${name}`,
     text: 'An empty limit is that of the plan. A change is in effect within a second.',
@@ -144,6 +147,7 @@ export function changeLimits({ client, report }: Store, shown: ShownSubscription
         value: before[row.name] ?? '',
         placeholder: row.source === 'plan' ? (row.value === null ? 'unlimited' : String(row.value)) : 'of the plan',
       })),
+      { name: 'methods', label: 'Limits of methods', value: methods, placeholder: 'of the plan', hint: METHODS_HINT },
     ],
     submit: 'Save limits',
     check: (values) => {
@@ -151,14 +155,19 @@ export function changeLimits({ client, report }: Store, shown: ShownSubscription
         const parsed = parseLimit(limit, values[limit] ?? '')
         return parsed.ok ? [] : [`${label}: ${parsed.message}`]
       })
-      return wrong[0]
+      return wrong[0] ?? (parseMethods(values['methods'] ?? '', overrides) === undefined ? METHODS_HINT : undefined)
     },
     perform: (values, key) => {
+      const typed = values['methods'] ?? ''
       const changed = rows.filter((row) => (values[row.name] ?? '').trim() !== before[row.name])
-      const entries = changed.map((row) => {
+      const numbers = changed.map((row) => {
         const parsed = parseLimit(row.name, values[row.name] ?? '')
         return [row.name, parsed.ok ? parsed.value : 'plan'] as const
       })
+      const entries = [
+        ...numbers,
+        ...(typed.trim() === methods ? [] : [['methods', parseMethods(typed, overrides)] as const]),
+      ]
       const chosen = (values['plan'] ?? plan).trim()
       const body = {
         ...(chosen === plan ? {} : { plan: chosen }),

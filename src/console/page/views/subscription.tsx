@@ -5,7 +5,7 @@ import { Badge } from '../../../ui/parts/badge.tsx'
 import { Facts } from '../../../ui/parts/facts.tsx'
 import { Heading } from '../../../ui/parts/heading.tsx'
 import type { SubscriptionDetails } from '../../client/wire.ts'
-import { limitRows, showLimit } from '../../model/limits.ts'
+import { limitRows, methodRows, showLimit } from '../../model/limits.ts'
 import { pauseDestination, setDestination } from '../actions/operate.ts'
 import {
   grantDatabaseUser,
@@ -186,7 +186,7 @@ function LimitsPanel({ sub, revision }: DetailsProps) {
           </tr>
         </thead>
         <tbody>
-          {limitRows(sub.limits, sub.overrides).map((row) => (
+          {[...limitRows(sub.limits, sub.overrides), ...methodRows(sub.limits, sub.overrides)].map((row) => (
             <tr key={row.name}>
               <th scope="row">{limitTitle(row.label)}</th>
               <td class="right number">{showLimit(row.value)}</td>

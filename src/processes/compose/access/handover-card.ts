@@ -176,7 +176,10 @@ function fact(label: string, value: string): string {
   return `  ${label.padEnd(7)}${value}`
 }
 
-/** Two lines, to fit a narrow terminal. */
+/** Methods with limits of their own that the card names. */
+const METHODS_MAX = 5
+
+/** Two lines, to fit a narrow terminal, and one of methods that have their own limits. */
 function limitLines(limits: Limits): string[] {
   const number = (value: number | null): string => (value === null ? 'unlimited' : String(value))
   const rates = [
@@ -189,7 +192,19 @@ function limitLines(limits: Limits): string[] {
     `${number(limits.wsSubscriptions)} WS subscriptions`,
     `${number(limits.grpcStreams)} gRPC streams`,
   ]
-  return [rates.join(' · '), permits.join(' · ')]
+  return [rates, permits, methodLimits(limits)].filter((line) => line.length > 0).map((line) => line.join(' · '))
+}
+
+function methodLimits({ methods }: Limits): string[] {
+  const lines = Object.entries(methods).map(([method, { cost, perSecond }]) => {
+    const values = [
+      ...(perSecond === undefined ? [] : [`${perSecond}/s`]),
+      ...(cost === undefined ? [] : [`${cost} units each`]),
+    ]
+    return `${method} ${values.join(', ')}`
+  })
+  const more = lines.length - METHODS_MAX
+  return more > 0 ? [...lines.slice(0, METHODS_MAX), `${more} more methods in /v1/whoami`] : lines
 }
 
 function lastDay(validUntil: number): string {

@@ -1,3 +1,4 @@
+import { wireSubscription } from '../../../../access/limit-rules.ts'
 import { listNames } from '../../../../access/provisioning/customers.ts'
 import { parseBillingId } from '../../../../admin/billing/billing-id.ts'
 import { isoTime } from '../../../../contract/wire-json.ts'
@@ -67,7 +68,8 @@ export async function showCustomer(this: CliContext, flags: CommonFlags, idOrNam
       this,
       `the first ${SUBSCRIPTIONS_SHOWN} subscriptions; list all with: sluice sub list --customer ${customer.name}`,
     )
-  if (flags.json === true) return printJson(this, { ...customer, subscriptions, notes })
+  if (flags.json === true)
+    return printJson(this, { ...customer, subscriptions: subscriptions.map(wireSubscription), notes })
   printFacts(this, [
     ['customer', customer.name],
     ['id', customer.id],

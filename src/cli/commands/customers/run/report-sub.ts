@@ -1,3 +1,4 @@
+import { wireSubscription } from '../../../../access/limit-rules.ts'
 import type { Subscription } from '../../../../access/store/model.ts'
 import type { ChangeFlags, CliContext } from '../../../define.ts'
 import { reportChange } from '../../../session.ts'
@@ -9,5 +10,5 @@ export function reportSub(
   subscription: Subscription,
   predicate: string,
 ): void {
-  reportChange(context, flags, subscription, `subscription ${subscription.name} ${predicate}`)
+  reportChange(context, flags, wireSubscription(subscription), `subscription ${subscription.name} ${predicate}`)
 }

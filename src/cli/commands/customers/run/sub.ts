@@ -1,5 +1,5 @@
 import { isSubscriptionState, SUBSCRIPTION_STATES } from '../../../../access/effective-state.ts'
-import { wireLimits } from '../../../../access/limit-rules.ts'
+import { wireLimits, wireSubscription } from '../../../../access/limit-rules.ts'
 import { parseProducts } from '../../../../access/provisioning/subscriptions.ts'
 import type { Subscription } from '../../../../access/store/model.ts'
 import { displayToken } from '../../../../access/token.ts'
@@ -51,7 +51,7 @@ export async function createSub(this: CliContext, flags: CreateFlags, name: stri
   const reveal = (text: string) => (output === undefined ? this.process.stdout.write(text) : output.reveal(text))
   if (flags.json === true) {
     const secrets = { ...(token === undefined ? {} : { token }), ...(indexer === undefined ? {} : { indexer }) }
-    const shown = { ...subscription, customer, limits: wireLimits(limits), destination }
+    const shown = { ...wireSubscription(subscription), customer, limits: wireLimits(limits), destination }
     reveal(`${JSON.stringify({ ...(toWire(shown) as object), ...secrets }, null, 2)}\n`)
   } else {
     reveal(card ?? '')
@@ -122,11 +122,10 @@ export async function showSub(this: CliContext, flags: CommonFlags, idOrName: st
   const { subscription, state, customer, limits, ...more } = await on.show(idOrName)
   if (flags.json === true) {
     return printJson(this, {
-      ...subscription,
+      ...wireSubscription(subscription),
       state,
       customer,
       limits: wireLimits(limits),
-      overrides: wireLimits(subscription.overrides),
       ...more,
     })
   }
