@@ -9,7 +9,7 @@ const secretFlags = {
 export const backupCommand = command({
   brief: 'Write everything that cannot be made again to a new file (mode 0600)',
   details:
-    'Customers, subscriptions, usage, audit chain, delivery reports, and the keys of the tip wallets, which are encrypted with a key file or a passphrase. On a terminal it asks for the passphrase; elsewhere it refuses without one of the flags. Works while Sluice runs, with SQLite and PostgreSQL. The file is text; it holds hashes, but no tokens or passwords. The command reads it back before it ends.',
+    'Customers, subscriptions, usage, audit chain, delivery reports, and the keys of the tip wallets, which are encrypted with a key file or a passphrase. On a terminal it asks for the passphrase; elsewhere it refuses without one of the flags. Works while Sluice runs, with SQLite and PostgreSQL. The file is text; it holds hashes, but no tokens or passwords. The tables of the indexer are not in it. The command reads it back before it ends.',
   examples: ['sluice-backup.jsonl --key-file backup.key', 'customers-only.jsonl --without-keys'],
   flags: { ...secretFlags, withoutKeys: flag.switch('Leave the keys out'), ...commonFlags },
   args: [argument('FILE', 'The new file; an existing file is never replaced')],

@@ -51,7 +51,11 @@ export const STATE_FILES: readonly StateFile[] = [
   madeAgain('shreds/reports.db-*', 'rows not yet in reports.db', 'the backup reads them'),
   madeAgain('machine-id', 'name of this copy of the audit log', 'the next start'),
   madeAgain('sender/journal-*', 'receipts of the last ten minutes', 'the chain has the state of each signature'),
-  madeAgain('indexer/*', 'tables of the embedded database', 'sluice indexer backfill reads them from the chain'),
+  madeAgain(
+    'indexer/*',
+    'tables of the embedded database',
+    'sluice indexer backfill, as far as the nodes have the blocks; account states from their next change on',
+  ),
   madeAgain('ring/*', 'event ring of an EVM node or the simulated chain', 'the next start'),
   madeAgain('localnet/*', 'the embedded chain', 'the next start, as a new chain'),
   madeAgain('localnet/ledger/*', 'blocks of the embedded chain', 'the next start'),
