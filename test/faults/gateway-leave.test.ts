@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
 import { describe, test } from 'node:test'
 import { Client, credentials } from '@grpc/grpc-js'
 import { until } from '../../src/platform/process/test-wait.ts'
@@ -84,6 +86,35 @@ describe('F11: SIGTERM under load, at the gateway', () => {
     // Beside the calls: one WebSocket subscription and one gRPC stream.
     assert.equal(units, forwarded + 2, 'what was forwarded is in the ledger')
   })
+})
+
+test('F11: a slow client of another service takes no time of the drain: streams end and calls succeed while it is connected', async () => {
+  await using node = await startFakeNode()
+  const release = Promise.withResolvers<void>()
+  await using gateway = await startServedGateway([nodeOf(node)], {
+    config: CALL_DEADLINE,
+    env: { SLUICE_INDEXER__ENABLED: 'true' },
+  })
+  using long = await openLongLived(gateway, node)
+  node.hold = release.promise
+  const post = rawPost(gateway.url, gateway.token, CALL)
+  await until('the call is in flight', () => node.calls.some(({ method }) => method === 'getBalance'))
+  const [host, port] = (await gateway.running.address('indexer')).split(':')
+  const slow = connect({ host: host ?? '', port: Number(port) })
+  let isSlowConnected = true
+  slow.on('close', () => (isSlowConnected = false))
+  await once(slow, 'connect')
+  // The end of the head does not come; the server waits for it for some seconds.
+  slow.write('POST / HTTP/1.1\r\nhost: indexer\r\n')
+  gateway.running.child.kill('SIGTERM')
+  await gateway.running.line(/"msg":"draining"/)
+  assert.equal(await long.ws.closed, 1012)
+  assert.equal((await long.stream.ended).code, 14)
+  release.resolve()
+  assert.equal((await post.response).status, 200)
+  assert.ok(isSlowConnected, 'none of this has waited for the slow client')
+  assert.equal(await gateway.running.exit(), 0)
+  slow.destroy()
 })
 
 test('F11: closes WebSocket clients and gRPC streams one after another, so that they do not reconnect at once', async (t) => {

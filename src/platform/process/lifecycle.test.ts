@@ -56,6 +56,74 @@ test('a drain ends readiness, waits the lame-duck time, then closes in reverse o
   assert.equal(clock.pendingTimers(), 0)
 })
 
+test('services with clients drain at the same time, each with all the time but what the closing needs', async () => {
+  const { clock, life } = make({ lameDuckMs: 5000, deadlineMs: 25_000 })
+  const story: string[] = []
+  const slow = (name: string) => async (leftMs: number) => {
+    story.push(`${name} ${leftMs}`)
+    await new Promise<void>((resolve) => void clock.setTimer(leftMs, resolve))
+    story.push(`${name} cut`)
+  }
+  life.defer('store', (leftMs) => void story.push(`store ${leftMs}`))
+  life.deferClients({
+    bundle: async (leftMs) => void story.push(`bundle ${leftMs}`),
+    indexer: slow('indexer'),
+    broken: () => Promise.reject(new Error('does not keep the others from it')),
+  })
+  life.stop('SIGTERM')
+  await clock.advanceAsync(5000)
+  assert.deepEqual(story, ['bundle 17000', 'indexer 17000'])
+  await clock.advanceAsync(16_999)
+  assert.equal(story.length, 2, 'the store is closed after all of them')
+  await clock.advanceAsync(1)
+  assert.deepEqual(story.slice(2), ['indexer cut', 'store 3000'])
+  assert.equal((await life.stopped).clean, false, 'one has failed')
+})
+
+test('a short deadline keeps a quarter for the closing', async () => {
+  const { clock, life } = make({ lameDuckMs: 0, deadlineMs: 1000 })
+  const left: number[] = []
+  life.deferClients({ bundle: async (leftMs) => void left.push(leftMs) })
+  life.stop('SIGTERM')
+  await clock.advanceAsync(0)
+  assert.deepEqual(left, [750])
+})
+
+for (const [when, stuck] of [
+  ['in the lame-duck time', 1000],
+  ['while clients drain', 6000],
+] as const)
+  test(`a drain that is given up ${when} cuts clients off before it saves, and closes nothing more`, async () => {
+    const { clock, life } = make()
+    const story: string[] = []
+    life.defer('store', () => void story.push('store'))
+    life.onGivenUp('usage', async () => void story.push('saved'))
+    life.deferClients({
+      bundle: async () => {},
+      indexer: (leftMs) => (leftMs === 0 ? Promise.resolve(void story.push('cut')) : new Promise(() => {})),
+    })
+    life.stop('SIGTERM')
+    await clock.advanceAsync(stuck)
+    life.stop('SIGINT')
+    await clock.advanceAsync(0)
+    assert.deepEqual(await life.stopped, { clean: false, reason: 'SIGTERM' })
+    await clock.advanceAsync(30_000)
+    assert.deepEqual(story, ['cut', 'saved'])
+  })
+
+test('clients that cannot be cut off do not keep the save waiting', async () => {
+  const { clock, life } = make({ lameDuckMs: 0 })
+  let saved = false
+  life.deferClients({ stuck: () => new Promise(() => {}) })
+  life.onGivenUp('usage', async () => void (saved = true))
+  life.stop('SIGTERM')
+  life.stop('SIGTERM')
+  await clock.advanceAsync(999)
+  assert.equal(saved, false)
+  await clock.advanceAsync(1)
+  assert(saved)
+})
+
 test('a second stop gives up waiting', async () => {
   const { clock, life } = make()
   life.defer('stuck', () => new Promise(() => {}))

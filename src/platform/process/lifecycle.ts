@@ -25,8 +25,13 @@ export type Lifecycle = {
   onDraining(run: () => void): void
   /** Closed in reverse order of registration; each gets the time that is left. */
   defer(name: string, close: (deadlineMs: number) => void | Promise<void>): void
+  /**
+   * Services with clients, closed in their turn like one part but all at once, so that a slow client of one takes no time of the others. They get the
+   * time that is left except what the parts after them need. Where the drain is given up, those that are open are closed with no time first.
+   */
+  deferClients(services: Readonly<Record<string, (deadlineMs: number) => Promise<void>>>): void
   use<Value extends Disposable | AsyncDisposable>(name: string, value: Value): Value
-  /** Runs when the drain is given up before everything was closed: the last moment to save something. */
+  /** Runs when the drain is given up before everything was closed, when no client is served any more: the last moment to save something. */
   onGivenUp(name: string, save: () => Promise<void>): void
   /** Starts the drain; a second call gives up waiting. */
   stop(reason: string): void
@@ -46,16 +51,22 @@ export type LifecycleOptions = {
 /** Fault F11: 5 s of lame duck, stopped within 30 s. */
 const DEFAULTS = { lameDuckMs: 5000, deadlineMs: 25_000 }
 const REASONS_MAX = 64
-/** How long the end waits for what is saved after the drain was given up. */
+/** Kept for the parts that are closed after the clients: as long as a shutdown waits for a store that does not respond. At most a quarter of what is left. */
+const CLOSING_MS = 3000
+/** How long the end waits for clients to be cut off after the drain was given up. A thread that does not reply in this time serves nobody either. */
+const CUT_MS = 1000
+/** How long it then waits for what is saved. */
 const SAVE_MS = 2000
 
-type Closer = { name: string; close(deadlineMs: number): void | Promise<void> }
+type Closer = { readonly name: string; close(deadlineMs: number): void | Promise<void> }
+/** Parts that are closed at the same time. */
+type Group = { readonly open: Set<Closer>; readonly isClients: boolean }
 
 export function createLifecycle(given: LifecycleOptions, deps: { clock: Clock; log: Logger }): Lifecycle {
   const options = { ...DEFAULTS, ...given }
   const { clock, log } = deps
   const reasons = new Map<string, HealthReason>()
-  const closers: Closer[] = []
+  const groups: Group[] = []
   const draining: (() => void)[] = []
   const saves: { readonly name: string; save(): Promise<void> }[] = []
   const stopping = new AbortController()
@@ -63,6 +74,7 @@ export function createLifecycle(given: LifecycleOptions, deps: { clock: Clock; l
   const startedMs = clock.nowMs()
   let phase: 'starting' | 'running' | 'draining' = 'starting'
   let hurry: (() => void) | undefined
+  let isGivenUp = false
 
   function state(): HealthState {
     if (phase !== 'running') return phase
@@ -73,8 +85,12 @@ export function createLifecycle(given: LifecycleOptions, deps: { clock: Clock; l
     const endMs = clock.monotonicMs() + options.deadlineMs
     let timer: Timer | undefined
     const given = new Promise<'given-up'>((resolve) => {
-      hurry = () => resolve('given-up')
-      timer = clock.setTimer(options.deadlineMs, () => resolve('given-up'))
+      hurry = () => {
+        // From here on nothing more is closed.
+        isGivenUp = true
+        resolve('given-up')
+      }
+      timer = clock.setTimer(options.deadlineMs, hurry)
     })
     const closing = (async () => {
       const lameDuckMs = Math.min(options.lameDuckMs, options.deadlineMs)
@@ -85,11 +101,22 @@ export function createLifecycle(given: LifecycleOptions, deps: { clock: Clock; l
     const outcome = await Promise.race([closing, given])
     timer?.cancel()
     if (outcome === 'given-up') {
+      const open = openParts()
+      await cutClients()
       await saveAll()
-      log.warn({ reason, open: closers.map(({ name }) => name) }, 'stopped before everything was closed')
+      log.warn({ reason, open }, 'stopped before everything was closed')
     } else if (outcome === 'failed') log.error({ reason }, 'stopped with errors: see the lines before this one')
     else log.info({ reason }, 'stopped')
     finish({ clean: outcome === 'closed', reason })
+  }
+
+  const openParts = () => groups.flatMap(({ open }) => [...open].map(({ name }) => name))
+
+  /** What is charged after the save would be lost, so nobody is served from here on. */
+  async function cutClients(): Promise<void> {
+    const open = groups.filter(({ isClients }) => isClients).flatMap((group) => [...group.open])
+    const cutting = Promise.all(open.map((part) => closeOne(part, 0)))
+    await settledWithin(cutting, CUT_MS, clock)
   }
 
   async function saveAll(): Promise<void> {
@@ -102,17 +129,33 @@ export function createLifecycle(given: LifecycleOptions, deps: { clock: Clock; l
 
   async function closeAll(leftMs: () => number): Promise<'closed' | 'failed'> {
     let outcome: 'closed' | 'failed' = 'closed'
-    for (let next = closers.at(-1); next; next = closers.at(-1)) {
-      try {
-        await next.close(leftMs())
-      } catch (error) {
-        outcome = 'failed'
-        log.error({ err: error, service: next.name }, 'closing failed')
-      }
-      closers.splice(closers.indexOf(next), 1)
+    for (let group = groups.at(-1); group && !isGivenUp; group = groups.at(-1)) {
+      const { open, isClients } = group
+      const ms = isClients ? leftMs() - Math.min(CLOSING_MS, leftMs() / 4) : leftMs()
+      const closed = await Promise.all(
+        [...open].map(async (part) => {
+          const isClosed = await closeOne(part, ms)
+          open.delete(part)
+          return isClosed
+        }),
+      )
+      if (closed.includes(false)) outcome = 'failed'
+      groups.splice(groups.indexOf(group), 1)
     }
     return outcome
   }
+
+  async function closeOne(part: Closer, deadlineMs: number): Promise<boolean> {
+    try {
+      await part.close(deadlineMs)
+      return true
+    } catch (error) {
+      log.error({ err: error, service: part.name }, 'closing failed')
+      return false
+    }
+  }
+
+  const addPart = (part: Closer) => void groups.push({ open: new Set([part]), isClients: false })
 
   return {
     health: () => ({ state: state(), reasons: phase === 'running' ? [...reasons.values()] : [], startedMs }),
@@ -130,10 +173,14 @@ export function createLifecycle(given: LifecycleOptions, deps: { clock: Clock; l
       if (reasons.delete(part)) log.info({ part }, 'recovered')
     },
     onDraining: (run) => void draining.push(run),
-    defer: (name, close) => void closers.push({ name, close }),
+    defer: (name, close) => addPart({ name, close }),
+    deferClients(services) {
+      const parts = Object.entries(services).map(([name, close]) => ({ name, close }))
+      groups.push({ open: new Set(parts), isClients: true })
+    },
     use(name, value) {
       const close = Symbol.asyncDispose in value ? () => value[Symbol.asyncDispose]() : () => value[Symbol.dispose]()
-      closers.push({ name, close: async () => close() })
+      addPart({ name, close: async () => close() })
       return value
     },
     onGivenUp: (name, save) => void saves.push({ name, save }),

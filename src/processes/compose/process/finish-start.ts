@@ -6,7 +6,7 @@ type Drainable = { beginLameDuck(): void; drain(deadlineMs: number): Promise<voi
 
 export type StartedParts = {
   readonly operator: Operator
-  /** Services with clients, in the order of their start. They drain in reverse, before anything is closed. */
+  /** Services with clients. They drain all at once, before anything is closed: none of them needs another one to finish a request. */
   readonly drains?: Readonly<Record<string, Drainable | undefined>>
   /** Everything the process opened. */
   readonly opened: AsyncDisposableStack
@@ -16,14 +16,16 @@ export type StartedParts = {
 
 /** The last step of every process: registers how it drains and closes, reports ready, and logs where it listens. */
 export function finishStart({ lifecycle, log, state }: ProcessContext<never>, started: StartedParts): void {
-  const { operator, drains = {}, opened, store } = started
+  const { operator, opened, store } = started
+  const drains = Object.entries(started.drains ?? {}).flatMap(([name, service]) => (service ? [{ name, service }] : []))
   lifecycle.onDraining(() => {
     operator.beginLameDuck()
-    for (const service of Object.values(drains)) service?.beginLameDuck()
+    for (const { service } of drains) service.beginLameDuck()
   })
   lifecycle.defer('services', () => opened.disposeAsync())
-  for (const [name, service] of Object.entries(drains))
-    if (service !== undefined) lifecycle.defer(name, (deadlineMs) => service.drain(deadlineMs))
+  lifecycle.deferClients(
+    Object.fromEntries(drains.map(({ name, service }) => [name, (deadlineMs: number) => service.drain(deadlineMs)])),
+  )
   lifecycle.started()
   for (const { name, address } of operator.services) log.info({ service: name, address }, 'listening')
   log.info({ version: VERSION, state: state.path, ...(store === undefined ? {} : { store }) }, 'started')

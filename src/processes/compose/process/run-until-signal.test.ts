@@ -32,6 +32,22 @@ test('a signal during the start stops the process in order after the start', { t
   assert.equal(process.listenerCount('SIGTERM'), 0)
 })
 
+test('a process whose drain is given up ends right after what it has saved', { timeout: 5000 }, async () => {
+  const events: string[] = []
+  const process = Object.assign(fakeProcess(), { exit: () => void events.push('exit') })
+  const clock = createManualClock()
+  const lifecycle = createLifecycle({ lameDuckMs: 0 }, { clock, log: silentLogger })
+  lifecycle.defer('stuck', () => new Promise(() => {}))
+  lifecycle.onGivenUp('usage', async () => void events.push('saved'))
+  const running = runUntilSignal(process, silentLogger, async () => ({ lifecycle }))
+  await new Promise((resolve) => setImmediate(resolve))
+  process.emit('SIGTERM')
+  process.emit('SIGTERM')
+  await running
+  assert.deepEqual(events, ['saved', 'exit'])
+  assert.equal(process.exitCode, 1)
+})
+
 test('Ctrl-C aborts the start: its error is not reported, and the exit code is 130', { timeout: 5000 }, async () => {
   const process = fakeProcess()
   const closed: string[] = []

@@ -64,6 +64,8 @@ export async function runUntilSignal(
   const code = clean ? (started.exitCode?.() ?? 0) : 1
   const exitCode = clean && now.early === 'SIGINT' ? INTERRUPTED : code
   if (exitCode !== 0) process.exitCode = exitCode
+  // What is still open is not closed any more, and what it would count now is saved by nobody.
+  if (!clean) return process.exit()
   setTimeout(() => process.exit(), LINGER_MS).unref()
 }
 
