@@ -1,11 +1,13 @@
 import { createServer } from 'node:net'
 import { ServiceError } from '../../src/core/error.ts'
+import type { Logger } from '../../src/platform/telemetry/logger.ts'
 import { runThread } from '../../src/processes/compose/threads/thread-main.ts'
 
 /** A service that runs in a thread and fails on request: for the tests of how threads are started, called, restarted and ended. */
 runThread(['sender'], async ({ log, lifecycle, settings, start, refusals }) => {
   if (settings.config.sender.listen === 'refused:1')
     throw new ServiceError('address-in-use', 'port 1 is in use', { fix: 'choose another' })
+  if (start.decodedOutput !== undefined) await released(new Int32Array(start.decodedOutput), log)
   const port = Number(settings.config.sender.listen.split(':')[1])
   const server = createServer()
   await new Promise<void>((resolve) => void server.listen(port, '127.0.0.1', resolve))
@@ -45,6 +47,14 @@ runThread(['sender'], async ({ log, lifecycle, settings, start, refusals }) => {
     },
   }
 })
+
+/** A start that takes until the test writes to the memory. Its event loop runs. */
+async function released(cell: Int32Array, log: Logger): Promise<void> {
+  while (Atomics.load(cell, 0) === 0) {
+    await new Promise((resolve) => void setTimeout(resolve, 100))
+    log.info('is being started')
+  }
+}
 
 function thrown(): never {
   throw new Error('on purpose')

@@ -1,5 +1,6 @@
 import { messageOf } from '../../core/error.ts'
 import type { ChildWatcher } from '../../platform/process/child.ts'
+import { settledWithin } from '../../platform/process/clock.ts'
 import { openSupervised, type Restart, supervise } from '../../platform/process/supervise.ts'
 import type { IngestStopReason } from '../metrics.ts'
 import { type StoreProcess, startStoreProcess } from '../store/process.ts'
@@ -37,12 +38,14 @@ export type IngestSupervisor = AsyncDisposable & {
 }
 
 const RESTART = { firstMs: 50, maxMs: 5_000 }
+/** How long the start waits for the operator's server, which may still be at work for an earlier process. A file is waited for until it is open. */
+const SERVER_MS = 20_000
 /** Failures without a written batch between them, after which writing counts as stopped. A single one follows each query that had to be killed. */
 const FAILURES_MAX = 3
 /** The system's message, DuckDB's and ClickHouse's. */
 const DISK_FULL = /no space left on device|ENOSPC|EDQUOT|disk quota exceeded|NOT_ENOUGH_SPACE|Code: 243\b/i
 
-/** Resolves when the database is open for the first time, or the operator's server was tried once; rejects when the file cannot be opened. */
+/** Resolves when the database is open for the first time, or the operator's server was tried once or for 20 s; rejects when the file cannot be opened. */
 export async function superviseIngest(
   options: {
     readonly store: StoreOptions
@@ -133,7 +136,8 @@ export async function superviseIngest(
     { backoff: RESTART, firstStartsMax: options.store.clickhouse === undefined ? 1 : undefined },
     { clock, random, start: (events) => openSupervised(events, () => openStore(events.failed)), onRestart },
   )
-  await Promise.race([supervised.started, firstFailure.promise])
+  const opened = Promise.race([supervised.started, firstFailure.promise])
+  await (options.store.clickhouse === undefined ? opened : settledWithin(opened, SERVER_MS, clock))
   const store = (): StoreProcess | undefined => supervised.instance?.value
   return {
     store,

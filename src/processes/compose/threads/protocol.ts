@@ -40,6 +40,8 @@ export type ControlPlaneSide = {
     'node-health'(key: string): ProbeResult | undefined
   }
   readonly notices: {
+    /** Every second until it serves: the start may take long, and its event loop runs. */
+    alive(): void
     /** The service serves. */
     ready(ready: ThreadReady): void
     /** The service could not be started. */

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { type Clock, createManualClock } from '../../../core/clock.ts'
 import { isServiceError } from '../../../core/error.ts'
 import { createSharedLimits } from '../../../gateway/limits.ts'
 import { systemClock } from '../../../platform/process/clock.ts'
@@ -19,7 +20,24 @@ import { methodsOf, startSupervisedThread } from './supervised-thread.ts'
 
 const ENTRY = new URL('../../../../test/support/echo-thread.ts', import.meta.url)
 
-async function start(t: TestContext, listen = '127.0.0.1:0') {
+type Given = {
+  readonly listen?: string
+  readonly clock?: Clock
+  /** The start takes until this has a value. */
+  readonly released?: SharedArrayBuffer
+  readonly reserve?: () => Promise<AsyncDisposable>
+}
+
+const LISTEN = '127.0.0.1:0'
+
+async function start(t: TestContext, given: Given = {}) {
+  const { listen = LISTEN } = given
+  const { thread: starting, ...rest } = await begin(t, listen, given)
+  return { ...rest, thread: await starting }
+}
+
+/** The thread is being started. */
+async function begin(t: TestContext, listen: string, { clock = systemClock, released, reserve }: Given) {
   const stateDir = await mkdtemp(join(tmpdir(), 'sluice-thread-'))
   t.after(() => rm(stateDir, { recursive: true }))
   const config = configSchema.parse({ memory: { residentBytesMax: 64 * 2 ** 20 } })
@@ -39,10 +57,11 @@ async function start(t: TestContext, listen = '127.0.0.1:0') {
       if (part === 'thread sender') for (const one of waiting) if (one.message === 'ready') one.found()
     },
   }
-  const thread = await startSupervisedThread(
+  const thread = startSupervisedThread(
     {
       name: 'sender',
       entry: ENTRY,
+      reserve,
       start(ready) {
         starts.push(ready)
         const sender = withPort(
@@ -52,13 +71,13 @@ async function start(t: TestContext, listen = '127.0.0.1:0') {
         const settings = { config: { ...config, sender }, stateDir, loaded: { folder: stateDir, file: undefined } }
         return {
           ...{ name: 'sender', index: 3, settings, nodes: [], drainedNodes: [], access: undefined },
-          ...{ limits, memory: memoryCells, metrics: metrics.families },
+          ...{ limits, memory: memoryCells, metrics: metrics.families, decodedOutput: released },
         }
       },
     },
     {
       log: silentLogger,
-      clock: systemClock,
+      clock,
       random: secureRandom,
       lifecycle,
       health: createHealthReports(lifecycle),
@@ -79,7 +98,7 @@ async function start(t: TestContext, listen = '127.0.0.1:0') {
       onEnd: () => void (ends += 1),
     },
   )
-  t.after(() => thread[Symbol.asyncDispose]())
+  t.after(async () => (await thread.catch(() => undefined))?.[Symbol.asyncDispose]())
   const next = (message: string) => new Promise<void>((resolve) => void waiting.push({ message, found: resolve }))
   return { thread, lines, next, state, refused, starts, ends: () => ends }
 }
@@ -115,9 +134,53 @@ test('closing a thread closes its service first', async (t) => {
 
 test('an error of the first start is thrown as it is, with its fix', async (t) => {
   await assert.rejects(
-    start(t, 'refused:1'),
+    start(t, { listen: 'refused:1' }),
     (error) => isServiceError(error, 'address-in-use') && error.fix === 'choose another',
   )
+})
+
+test('a start that takes longer than a blocked event loop may is not given up', async (t) => {
+  const clock = createManualClock()
+  const released = new SharedArrayBuffer(4)
+  const { thread, lines } = await begin(t, LISTEN, { clock, released })
+  const isStarted = thread.then(
+    () => true,
+    () => false,
+  )
+  const linesOf = () => lines.filter(({ msg }) => msg === 'is being started').length
+  for (let times = 0; times < 3; times++) {
+    // Longer than the second between two signs of life.
+    const from = linesOf()
+    await until('its event loop runs', () => linesOf() >= from + 15)
+    await clock.advanceAsync(30_000)
+  }
+  Atomics.store(new Int32Array(released), 0, 1)
+  assert.equal(await isStarted, true)
+})
+
+test('a thread that waits for its ports before it is started again is not replaced', async (t) => {
+  const clock = createManualClock()
+  const ports = Promise.withResolvers<AsyncDisposable>()
+  const reserved = () => ports.resolve({ async [Symbol.asyncDispose]() {} })
+  t.after(reserved)
+  let reserving = 0
+  const reserve = () => {
+    reserving += 1
+    return ports.promise
+  }
+  const { thread, next, state, starts } = await start(t, { clock, reserve })
+  await thread.control('throw', undefined)
+  await until('it has ended', () => state.has('thread sender'))
+  await until('it waits for its ports', async () => {
+    await clock.advanceAsync(100)
+    return reserving > 0
+  })
+  await clock.advanceAsync(60_000)
+  assert.equal(state.get('thread sender'), 'it ended and is started again')
+  const restarted = next('ready')
+  reserved()
+  await restarted
+  assert.equal(starts.length, 2)
 })
 
 for (const [method, cause] of [

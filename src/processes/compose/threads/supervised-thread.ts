@@ -70,6 +70,10 @@ const RESTART = { firstMs: 200, maxMs: 30_000 }
 const RESET_AFTER_MS = 60_000
 /** A thread whose event loop is blocked for this long is replaced. */
 const LIVENESS_MS = 30_000
+/** A start may take minutes while its event loop runs, for instance until a database is open. The operator should know what it waits for. */
+const SLOW_START_MS = 30_000
+/** How often an instance that waits for its ports counts as alive: less than a quarter of `LIVENESS_MS`. */
+const RESERVING_MS = 5000
 const CLOSE_MS = 5000
 /** A thread that is busy for longer is shown as it was. */
 const REFRESH_MS = 500
@@ -79,7 +83,7 @@ const MIB = 2 ** 20
 /** Beyond the time that the service itself has. */
 const DRAIN_MORE_MS = 1000
 
-type InstanceNotice = 'log' | 'degraded' | 'recovered' | 'refused' | 'ready' | 'report' | 'failed'
+type InstanceNotice = 'log' | 'degraded' | 'recovered' | 'refused' | 'alive' | 'ready' | 'report' | 'failed'
 
 type Instance = AsyncDisposable & { readonly channel: ServiceChannel }
 
@@ -105,8 +109,10 @@ export async function startSupervisedThread(
       degraded: ({ part, reason }) => health.degraded(name, part, reason),
       recovered: (part) => health.recovered(name, part),
       refused: (refused) => deps.refusals.note(refused),
+      alive: () => events.alive(),
       ready(now) {
         ready = now
+        slowStart.cancel()
         void reserved.disposeAsync()
         if (documents !== undefined) channel.notify('documents', documents)
         if (isLameDuck) channel.notify('lame-duck')
@@ -120,6 +126,10 @@ export async function startSupervisedThread(
       },
       failed: (error) => events.failed(errorFrom(error)),
     }
+    const slowStart = clock.setTimer(SLOW_START_MS, () =>
+      log.warn({ startingMs: SLOW_START_MS }, 'thread is still being started'),
+    )
+    slowStart.unref?.()
     const reserved = new AsyncDisposableStack()
     let thread: WorkerThread<ChannelMessage> | undefined
     let isClosed = false
@@ -138,9 +148,15 @@ export async function startSupervisedThread(
       })
     }
 
+    /** The thread before it in the queue keeps the ports until it serves. */
+    async function reserveWaiting(reserve: () => Promise<AsyncDisposable>): Promise<AsyncDisposable> {
+      using _waiting = clock.setRepeating(RESERVING_MS, () => events.alive())
+      return await reserve()
+    }
+
     async function startOnItsPorts(reserve: () => Promise<AsyncDisposable>): Promise<void> {
       try {
-        reserved.use(await reserve())
+        reserved.use(await reserveWaiting(reserve))
         if (!isClosed) startThread()
       } catch (error) {
         events.failed(error instanceof Error ? error : new Error(String(error)))
@@ -153,6 +169,7 @@ export async function startSupervisedThread(
       channel,
       async [Symbol.asyncDispose]() {
         isClosed = true
+        slowStart.cancel()
         channel.end(new Error(`the thread ${name} has ended`))
         await starting
         await thread?.[Symbol.asyncDispose]()

@@ -109,6 +109,7 @@ export function runThread<const Listener extends string>(
   port.onEnd(() => process.exit())
 
   async function run(): Promise<void> {
+    using _starting = clock.setRepeating(REPORT_MS, () => channel.notify('alive'))
     const registry = createThreadRegistry({
       thread: start.name,
       shared: { onFamily: (family) => channel.notify('metric', family), previous: start.metrics },
