@@ -44,6 +44,19 @@ test('has the same entries as a Map, and earlier versions do not change', (t) =>
   checkProperty(t, property, 100, 2000)
 })
 
+test('a look-up decodes the value once, and the next one not at all', () => {
+  let decoded = 0
+  const unpack = (text: string) => {
+    decoded += 1
+    return packing.unpack(text)
+  }
+  const counted = { ...packing, unpack }
+  const map = withItems(PackedMap.empty(counted), [{ id: 'a', value: '1' }])
+  assert.equal(map.get('a')?.value, '1')
+  assert.equal(map.get('a')?.value, '1')
+  assert.equal(decoded, 1)
+})
+
 test('a draft without changes returns the same map', () => {
   const map = withItems(PackedMap.empty(packing), [{ id: 'a', value: '1' }])
   assert.equal(map.draft().finish(), map)

@@ -67,7 +67,7 @@ export class PackedMap<V> {
   get(key: string): V | undefined {
     const known = this.#unpacked.get(key)
     if (known !== undefined) return known
-    const value = this.#read(this.#index, this.#findCell(this.#index, key, crc32(key)))
+    const { value } = this.#find(this.#index, key, crc32(key))
     if (value === undefined) return undefined
     if (this.#unpacked.size >= UNPACKED_MAX) this.#unpacked.clear()
     this.#unpacked.set(key, value)
@@ -89,7 +89,7 @@ export class PackedMap<V> {
         index ??= copyIndex(this.#index)
         if (index.size * 3 > index.positions.length * 2) index = grownIndex(index)
         const hash = crc32(key)
-        const cell = this.#findCell(index, key, hash)
+        const { cell } = this.#find(index, key, hash)
         const old = index.positions[cell] as number
         if (old === 0) index.size += 1
         else index.liveBytes -= this.#log.bytesAt(old - 1)
@@ -107,18 +107,18 @@ export class PackedMap<V> {
     }
   }
 
-  /** The cell of the key, or the empty cell where it is to be inserted. */
-  #findCell(index: Index, key: string, hash: number): number {
+  /** The cell of the key with its value, or the empty cell where it is to be inserted. A value is decoded once: that is most of the work. */
+  #find(index: Index, key: string, hash: number): { readonly cell: number; readonly value: V | undefined } {
     const last = index.positions.length - 1
     let cell = hash & last
     while (index.positions[cell] !== 0) {
       if (index.hashes[cell] === hash) {
         const value = this.#read(index, cell)
-        if (value !== undefined && this.#packing.keyOf(value) === key) return cell
+        if (value !== undefined && this.#packing.keyOf(value) === key) return { cell, value }
       }
       cell = (cell + 1) & last
     }
-    return cell
+    return { cell, value: undefined }
   }
 
   #read(index: Index, cell: number): V | undefined {

@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream'
 import { STREAM_CLOSE } from '../../contract/stream-events.ts'
 import { versionHeaders } from '../../contract/versions.ts'
 import { sendRaw } from '../../platform/http/server/reply.ts'
+import { createSlicedChecks } from '../../platform/process/sliced-checks.ts'
 import type { WsConnection } from '../../platform/ws/connection.ts'
 import { createWsServer } from '../../platform/ws/server.ts'
 import { requestTarget } from '../api/request-target.ts'
@@ -45,13 +46,14 @@ const MESSAGE_BYTES_MAX = 64 * 1024
 const RENEW_MS = 2000
 const NEVER_MS = 2 ** 31 - 1
 
-type Client = { readonly session: StreamSession; readonly tokenSha256: string | undefined; endedBy: WsCloseReason }
+type Client = { readonly session: StreamSession; endedBy: WsCloseReason }
 
 /** The WebSocket endpoint: turns a handshake into a session of the hub. */
 export function createWsEndpoint(options: WsServerOptions, deps: WsServerDeps): WsServer {
   const { hub, clock, access, metrics } = deps
   const admission = createHandshakeAdmission(options, deps)
   const clients = new Map<WsConnection, Client>()
+  const byToken = new Map<string, Set<WsConnection>>()
   const closing = new DisposableStack()
 
   function serve(connection: WsConnection, request: IncomingMessage): void {
@@ -69,15 +71,25 @@ export function createWsEndpoint(options: WsServerOptions, deps: WsServerDeps): 
     }
     const meter = meterOf(deps.budget, admitted.owner)
     const session = new StreamSession(hub, socket, { ...joinOptions(requestTarget(request).query, deps.rules), meter })
-    clients.set(connection, { session, tokenSha256: admitted.tokenSha256, endedBy: 'client' })
+    const { tokenSha256 } = admitted
+    clients.set(connection, { session, endedBy: 'client' })
+    if (tokenSha256 !== undefined)
+      byToken.set(tokenSha256, (byToken.get(tokenSha256) ?? new Set<WsConnection>()).add(connection))
     connection.onDrain(() => session.drained())
     connection.onMessage((text) => session.message(text))
     connection.onClose(() => {
       metrics.closed.inc({ reason: clients.get(connection)?.endedBy ?? 'client' })
       clients.delete(connection)
+      if (tokenSha256 !== undefined) forget(connection, tokenSha256)
       session.left()
       admission.leave(admitted)
     })
+  }
+
+  function forget(connection: WsConnection, tokenSha256: string): void {
+    const own = byToken.get(tokenSha256)
+    own?.delete(connection)
+    if (own?.size === 0) byToken.delete(tokenSha256)
   }
 
   /** Records why the connection ends; the first reason counts. */
@@ -105,20 +117,19 @@ export function createWsEndpoint(options: WsServerOptions, deps: WsServerDeps): 
     },
   )
 
-  /** Checks each token once, however many connections it has. */
-  function renewAll(): void {
-    if (access === undefined) return
-    const isValid = new Map<string, boolean>()
-    for (const [connection, { tokenSha256 }] of clients) {
-      if (tokenSha256 === undefined) continue
-      if (!isValid.has(tokenSha256)) isValid.set(tokenSha256, access.renew(tokenSha256, 'execution', clock.nowMs()).ok)
-      if (isValid.get(tokenSha256) === true) continue
-      end(connection, 'token')
-      connection.close(STREAM_CLOSE.unauthorized, 'the token is no longer valid')
-    }
-  }
-
   if (access !== undefined) {
+    // Each token once, however many connections it has.
+    const checks = closing.use(
+      createSlicedChecks((tokenSha256: string) => {
+        const own = byToken.get(tokenSha256)
+        if (own === undefined || access.renew(tokenSha256, 'execution', clock.nowMs()).ok) return
+        for (const connection of [...own]) {
+          end(connection, 'token')
+          connection.close(STREAM_CLOSE.unauthorized, 'the token is no longer valid')
+        }
+      }),
+    )
+    const renewAll = () => checks.check(byToken.keys())
     closing.use(access.onChange(renewAll))
     const renewing = closing.use(clock.setRepeating(RENEW_MS, renewAll))
     renewing.unref?.()

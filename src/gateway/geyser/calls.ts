@@ -3,6 +3,7 @@ import type { Caller } from '../../access/callers.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { GrpcCall } from '../../platform/grpc/call.ts'
 import { GrpcCode, type GrpcStatus } from '../../platform/grpc/status.ts'
+import { createSlicedChecks } from '../../platform/process/sliced-checks.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { Upstreams } from '../../upstreams/service.ts'
 import type { Connections } from '../account/connections.ts'
@@ -34,10 +35,10 @@ export type GeyserCallsDeps = {
   readonly decoded?: Pick<DecodedStreams, 'open' | 'check'> | undefined
 }
 
-export type GeyserCalls = {
+export type GeyserCalls = Disposable & {
   /** `remoteAddress` is the client's, behind any trusted proxies. */
   serve(call: GrpcCall, caller: Caller, request: { readonly method: string; readonly remoteAddress: string }): void
-  /** Ends open calls whose token is no longer valid, and gives up nodes that have gone silent. */
+  /** Ends open calls whose token is no longer valid, and gives up nodes that have gone silent; in slices of time. */
   sweep(): void
   readonly openCalls: number
   /** Ends open streams one after another within this time, so that clients do not reconnect all at once. */
@@ -50,6 +51,9 @@ export function createGeyserCalls(options: GeyserCallsOptions, deps: GeyserCalls
   const resetGuard = createResetFloodGuard(clock, deps.limits?.earlyCancels)
   const admission = createGeyserAdmission(options, { access, clock, meter: metrics.grpc, resetGuard })
   const open = new Set<GeyserCall>()
+  const checks = createSlicedChecks((call: GeyserCall) => {
+    if (open.has(call)) call.check()
+  })
   const onEnd = (call: GeyserCall) => void open.delete(call)
   let isEnding = false
 
@@ -95,9 +99,7 @@ export function createGeyserCalls(options: GeyserCallsOptions, deps: GeyserCalls
         call.end({ code: GrpcCode.internal, message: 'internal error' })
       })
     },
-    sweep() {
-      for (const entry of [...open]) entry.check()
-    },
+    sweep: () => checks.check(open),
     get openCalls() {
       return open.size
     },
@@ -110,6 +112,7 @@ export function createGeyserCalls(options: GeyserCallsOptions, deps: GeyserCalls
         else clock.setTimer((withinMs * at) / streams.length, end)
       })
     },
+    [Symbol.dispose]: () => checks[Symbol.dispose](),
   }
 }
 

@@ -74,16 +74,18 @@ export async function startGeyserServer(settings: GrpcServerOptions, deps: GrpcS
   const { access, clock, tarpit, metrics, limits } = deps
   const log = deps.log.child({ server: 'grpc' })
   await using opening = new AsyncDisposableStack()
-  const geyser = createGeyserCalls(options, { ...deps, log })
+  const geyser = opening.use(createGeyserCalls(options, { ...deps, log }))
   const services = servicesOf(options.serves, deps.decoded !== undefined)
   const health = createGrpcHealth(
     { ...options, services: [...COMMON_SERVICES, ...services.map((service) => SERVICE_NAMES[service])] },
     { clock, meter: metrics.grpc, table: limits?.buckets.grpcHealth, watches: limits?.held.watches },
   )
   const unknown = createKeyedBuckets(OPEN_LIMIT, () => clock.monotonicMs(), limits?.buckets.open)
-  const reflection = createReflection(
-    { refusalDelayMs: options.refusalDelayMs, services },
-    { access, clock, meter: metrics.grpc, calls: limits?.held.reflections },
+  const reflection = opening.use(
+    createReflection(
+      { refusalDelayMs: options.refusalDelayMs, services },
+      { access, clock, meter: metrics.grpc, calls: limits?.held.reflections },
+    ),
   )
 
   /** The method of a product that is served here. */

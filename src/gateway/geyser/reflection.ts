@@ -5,6 +5,7 @@ import type { Clock } from '../../core/clock.ts'
 import { createHeldMemory, HeldAmounts } from '../../core/held-amounts.ts'
 import type { GrpcCall, MessageLimits } from '../../platform/grpc/call.ts'
 import { GrpcCode } from '../../platform/grpc/status.ts'
+import { createSlicedChecks } from '../../platform/process/sliced-checks.ts'
 import { file_geyser } from '../../solana/gen/geyser_pb.ts'
 import { file_health } from '../../solana/gen/health_pb.ts'
 import {
@@ -23,11 +24,11 @@ import { rateLimitHeaders } from '../rpc/http-response.ts'
 import { endLater, grpcStatusOf } from './refusal.ts'
 
 /** grpc.reflection.v1 and v1alpha, with a token: tools read the descriptors of the services instead of proto files. */
-export type Reflection = {
+export type Reflection = Disposable & {
   isServed(path: string): boolean
   /** `product`: the one that the caller was authenticated for. */
   serve(call: GrpcCall, caller: Caller, product: ProductKey): void
-  /** Ends calls whose token is no longer valid. */
+  /** Ends calls whose token is no longer valid; in slices of time. */
   sweep(): void
 }
 
@@ -88,6 +89,11 @@ export function createReflection(
     return undefined
   }
 
+  const checks = createSlicedChecks((call: GrpcCall) => {
+    const found = open.get(call)
+    if (found !== undefined) renewed(call, found.caller, found.product)
+  })
+
   return {
     isServed: (path) => PATHS.has(path),
     serve(call, given, product) {
@@ -137,9 +143,8 @@ export function createReflection(
         if (!call.send(respond(request, files))) call.pauseMessages()
       }, limits)
     },
-    sweep() {
-      for (const [call, { caller, product }] of [...open]) renewed(call, caller, product)
-    },
+    sweep: () => checks.check(open.keys()),
+    [Symbol.dispose]: () => checks[Symbol.dispose](),
   }
 }
 

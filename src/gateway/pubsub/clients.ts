@@ -1,5 +1,6 @@
-import type { Caller, Refused } from '../../access/callers.ts'
+import type { Caller } from '../../access/callers.ts'
 import type { NodeUser } from '../../contract/products.ts'
+import { createSlicedChecks, type SliceTurns } from '../../platform/process/sliced-checks.ts'
 import { WsCloseCode } from '../../platform/ws/close-codes.ts'
 import type { WsConnection } from '../../platform/ws/connection.ts'
 import type { Upstreams } from '../../upstreams/service.ts'
@@ -9,9 +10,9 @@ import { type PubSubClient, type PubSubClientDeps, servePubSubClient } from './c
 import type { AdmittedHandshake } from './handshake.ts'
 
 /** The clients of the server that are connected. */
-export type PubSubClients = {
+export type PubSubClients = Disposable & {
   serve(connection: WsConnection, handshake: AdmittedHandshake): void
-  /** Checks the tokens of all clients again, each token once, however many connections it has. */
+  /** Checks the tokens of all clients again, each token once, however many connections it has; in slices of time. */
   renewAll(): void
 }
 
@@ -19,21 +20,45 @@ export type PubSubClientsDeps = PubSubClientDeps & {
   readonly upstreams: Pick<Upstreams, 'of'>
   readonly connections: Pick<Connections, 'enter'>
   readonly meter: StreamMeter
+  readonly turns?: SliceTurns | undefined
 }
 
 export function createPubSubClients(deps: PubSubClientsDeps): PubSubClients {
   const { access, upstreams, connections, clock, meter } = deps
-  /** With whether the subscription had dedicated nodes when the client connected. */
-  const clients = new Map<PubSubClient, boolean>()
+  /** By token, with whether the subscription had dedicated nodes when the client connected. */
+  const clients = new Map<string, Map<PubSubClient, boolean>>()
+  const checks = createSlicedChecks(renewClients, deps.turns)
 
   function hasDedicatedNodes(user: NodeUser): boolean {
     return upstreams.of(user) !== upstreams.of(undefined)
   }
 
+  function renewClients(tokenSha256: string): void {
+    const own = clients.get(tokenSha256)
+    if (own === undefined) return
+    const caller = access.renew(tokenSha256, 'bundle', clock.nowMs())
+    for (const [client, hadDedicatedNodes] of [...own]) {
+      client.renew(caller)
+      // In the other direction no move is needed: losing the dedicated nodes moves its subscriptions to the shared ones.
+      if (!hadDedicatedNodes && hasDedicatedNodes(client.nodeUser)) client.move()
+    }
+  }
+
+  function add(client: PubSubClient, { tokenSha256, nodeUser }: Caller): void {
+    const own = clients.get(tokenSha256) ?? new Map<PubSubClient, boolean>()
+    clients.set(tokenSha256, own.set(client, hasDedicatedNodes(nodeUser)))
+  }
+
+  function remove(client: PubSubClient, { tokenSha256 }: Caller): void {
+    const own = clients.get(tokenSha256)
+    own?.delete(client)
+    if (own?.size === 0) clients.delete(tokenSha256)
+  }
+
   return {
     serve(connection, { caller, permit, requestId, wantsGaps, remoteAddress }) {
       const client = servePubSubClient(connection, { caller, wantsGaps, requestId }, deps)
-      clients.set(client, hasDedicatedNodes(caller.nodeUser))
+      add(client, caller)
       meter.open.inc()
       connection.onSent((bytes) => access.countBytes(caller, 'ws', bytes))
       const leave = connections.enter({
@@ -46,22 +71,13 @@ export function createPubSubClients(deps: PubSubClientsDeps): PubSubClients {
         close: () => connection.close(WsCloseCode.normal, 'closed by the owner of the subscription'),
       })
       connection.onClose((code, message) => {
-        clients.delete(client)
+        remove(client, caller)
         permit.release()
         meter.open.dec()
         leave({ code, message })
       })
     },
-    renewAll() {
-      const known = new Map<string, Caller | Refused>()
-      for (const [client, hadDedicatedNodes] of [...clients]) {
-        const { tokenSha256 } = client
-        const caller = known.get(tokenSha256) ?? access.renew(tokenSha256, 'bundle', clock.nowMs())
-        known.set(tokenSha256, caller)
-        client.renew(caller)
-        // In the other direction no move is needed: losing the dedicated nodes moves its subscriptions to the shared ones.
-        if (!hadDedicatedNodes && hasDedicatedNodes(client.nodeUser)) client.move()
-      }
-    },
+    renewAll: () => checks.check(clients.keys()),
+    [Symbol.dispose]: () => checks[Symbol.dispose](),
   }
 }

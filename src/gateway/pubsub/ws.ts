@@ -94,6 +94,7 @@ export async function startWsServer(options: WsServerOptions, deps: WsServerDeps
       onConnection: (connection, request) => clients.serve(connection, handshakes.take(request)),
     },
   )
+  opening.use(clients)
   opening.use(access.onChange(() => clients.renewAll()))
   const renewing = opening.use(clock.setRepeating(RENEW_MS, () => clients.renewAll()))
   renewing.unref?.()

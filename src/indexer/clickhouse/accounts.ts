@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Access } from '../../access/call-access.ts'
 import { createHttpClient } from '../../platform/http/client/client.ts'
+import { createSlicedChecks } from '../../platform/process/sliced-checks.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import { QueryError } from '../query/error.ts'
 import { RETRY_SECONDS } from '../query/permits.ts'
@@ -68,16 +69,15 @@ export function createClickHouseAccounts(
     await runAll(userStatements({ username, sha256, hosts, plan, database: limits.database }))
   }
 
-  const listening = onChange(() => {
-    for (const username of users.keys()) {
-      if (isLive(username)) continue
-      users.delete(username)
-      runAll(revokeStatements(username)).catch((error: unknown) => {
-        // The account can log in from the gateways only, and they refuse it.
-        log.warn({ err: error, username }, 'an account could not be dropped at the server')
-      })
-    }
+  const checks = createSlicedChecks((username: string) => {
+    if (!users.has(username) || isLive(username)) return
+    users.delete(username)
+    runAll(revokeStatements(username)).catch((error: unknown) => {
+      // The account can log in from the gateways only, and they refuse it.
+      log.warn({ err: error, username }, 'an account could not be dropped at the server')
+    })
   })
+  const listening = onChange(() => checks.check(users.keys()))
 
   return {
     async ensure({ username, password, plan }) {
@@ -104,7 +104,10 @@ export function createClickHouseAccounts(
         )
       }
     },
-    [Symbol.dispose]: () => listening[Symbol.dispose](),
+    [Symbol.dispose]() {
+      listening[Symbol.dispose]()
+      checks[Symbol.dispose]()
+    },
   }
 }
 
