@@ -225,14 +225,16 @@ function subscriptions({ usage, snapshot, streamsOf }: TopDeps): SubscriptionFig
 
 /** Results that are not refusals. */
 const SENDER_TAKEN = ['accepted', 'duplicate']
+/** Counted by limit as well. */
+const SENDER_LIMITED = 'rate-limited'
 
-/** Each refusal once: `access` counts plan limits, so the gateway adds only its own limits. */
+/** Each refusal once: `access` counts plan limits, so the gateway adds only its own limits; the sender counts a reached limit under its name and as a result. */
 function refusals({ by, sum }: MetricSum): Refusal[] {
   const causes: [string, readonly (readonly [string, number])[]][] = [
     ['token', countsOf(by('sluice_access_refused_total', 'reason'))],
     ['plan', countsOf(by('sluice_access_limited_total', 'limit'))],
     ['gateway', countsOf(by('sluice_bundle_refused_total', 'limit'), Object.keys(LIMIT_LABELS))],
-    ['sender', countsOf(by('sluice_sender_received_total', 'result'), SENDER_TAKEN)],
+    ['sender', countsOf(by('sluice_sender_received_total', 'result'), [...SENDER_TAKEN, SENDER_LIMITED])],
     ['sender', countsOf(by('sluice_sender_limited_total', 'limit'))],
     ['execution', countsOf(by('sluice_execution_ws_refused_total', 'reason'))],
     ['connection', countsOf(by('sluice_process_connections_refused_total', 'reason'))],
