@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { createManualClock } from '../../core/clock.ts'
-import { settledWithin } from './clock.ts'
+import { settledWithin, systemClock } from './clock.ts'
 
 describe('settledWithin', () => {
   test('ends with the promise, and leaves no timer', async () => {
@@ -53,5 +53,36 @@ describe('settledWithin', () => {
     const clock = createManualClock()
     await settledWithin(undefined, 1000, clock)
     assert.equal(clock.pendingTimers(), 0)
+  })
+})
+
+describe('systemClock', () => {
+  /** The longest delay of one timer of Node. */
+  const NODE_MS_MAX = 2 ** 31 - 1
+
+  test('a delay of more than 24.8 days is kept, and the timer fires once', (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const run = t.mock.fn()
+    systemClock.setTimer(2 ** 31 + 1000, run)
+    t.mock.timers.tick(NODE_MS_MAX)
+    assert.equal(run.mock.callCount(), 0)
+    t.mock.timers.tick(1000)
+    assert.equal(run.mock.callCount(), 0)
+    t.mock.timers.tick(1)
+    assert.equal(run.mock.callCount(), 1)
+    t.mock.timers.tick(NODE_MS_MAX)
+    assert.equal(run.mock.callCount(), 1)
+  })
+
+  test('such a timer can be cancelled at any time', (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const run = t.mock.fn()
+    const timers = [0, 1].map(() => systemClock.setTimer(3 * NODE_MS_MAX, run))
+    timers[0]?.cancel()
+    t.mock.timers.tick(NODE_MS_MAX + 1)
+    timers[1]?.cancel()
+    t.mock.timers.tick(NODE_MS_MAX)
+    t.mock.timers.tick(NODE_MS_MAX)
+    assert.equal(run.mock.callCount(), 0)
   })
 })

@@ -2,7 +2,7 @@
 import { performance } from 'node:perf_hooks'
 import type { Clock, Timer } from '../../core/clock.ts'
 
-/** The longest delay of Node's timers; with a longer one they fire at once. */
+/** The longest delay of Node's timers, 24.8 days; with a longer one they fire at once. */
 const DELAY_MS_MAX = 2 ** 31 - 1
 
 /** `performance.now` counts from the start of its thread. Added to it, one scale for all threads of the process, which share times in memory. */
@@ -13,7 +13,8 @@ export const systemClock: Clock = {
   nowMs: () => Date.now(),
   monotonicMs: () => THREAD_START_MS + performance.now(),
   setTimer(delayMs, run) {
-    const handle = setTimeout(run, within(delayMs))
+    if (delayMs > DELAY_MS_MAX) return setLongTimer(delayMs, run)
+    const handle = setTimeout(run, Math.max(0, delayMs))
     return timer(handle, () => clearTimeout(handle))
   },
   setRepeating(periodMs, run) {
@@ -37,6 +38,29 @@ export async function settledWithin(
   const { promise: late, resolve } = Promise.withResolvers<void>()
   using _timer = clock.setTimer(timeoutMs, resolve)
   await Promise.race([promise, late])
+}
+
+/** One timer of Node after another. Clients choose such delays: the deadline of a gRPC call may be years. */
+function setLongTimer(delayMs: number, run: () => void): Timer {
+  let handle: NodeJS.Timeout
+  let isUnref = false
+
+  function arm(leftMs: number): void {
+    const stepMs = Math.min(leftMs, DELAY_MS_MAX)
+    handle = setTimeout(() => (leftMs > stepMs ? arm(leftMs - stepMs) : run()), stepMs)
+    if (isUnref) handle.unref()
+  }
+
+  arm(delayMs)
+  const cancel = () => clearTimeout(handle)
+  return {
+    cancel,
+    unref() {
+      isUnref = true
+      handle.unref()
+    },
+    [Symbol.dispose]: cancel,
+  }
 }
 
 function within(ms: number): number {
