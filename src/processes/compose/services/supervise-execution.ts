@@ -9,6 +9,7 @@ export type SupervisedExecution = AsyncDisposable & {
   /** Undefined while it waits for its restart. */
   current(): Execution | undefined
   beginLameDuck(): void
+  /** Called again, it shortens the drain to the new deadline. */
   drain(deadlineMs: number): Promise<void>
 }
 
@@ -26,6 +27,7 @@ export async function superviseExecution(deps: SuperviseExecutionDeps): Promise<
   const { log, clock, random, lifecycle } = deps
   let address: Execution['address'] | undefined
   let drainMs: number | undefined
+  let draining: Execution | undefined
 
   async function open(events: InstanceEvents): Promise<AsyncDisposable & { readonly execution: Execution }> {
     const execution = await deps.start(address?.port)
@@ -34,7 +36,10 @@ export async function superviseExecution(deps: SuperviseExecutionDeps): Promise<
     return {
       execution,
       async [Symbol.asyncDispose]() {
-        if (drainMs !== undefined) await execution.drain(drainMs)
+        if (drainMs !== undefined) {
+          draining = execution
+          await execution.drain(drainMs)
+        }
         await execution[Symbol.asyncDispose]()
       },
     }
@@ -62,6 +67,7 @@ export async function superviseExecution(deps: SuperviseExecutionDeps): Promise<
     beginLameDuck: () => current()?.beginLameDuck(),
     async drain(deadlineMs) {
       drainMs = deadlineMs
+      if (draining !== undefined) return draining.drain(deadlineMs)
       await supervised[Symbol.asyncDispose]()
     },
     [Symbol.asyncDispose]: () => supervised[Symbol.asyncDispose](),
