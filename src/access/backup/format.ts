@@ -16,7 +16,8 @@ import { type BackupExtra, type BackupHeader, type BackupSummary, isExtraKind } 
  *   {"usage":{…}}  {"usage_methods":{…}}  {"last_used":{…}}
  *   {"billing_events":{…}}  {"billing_state":{…}}  {"billing_customers":{…}}  what was sent to a billing system
  *   {"sealed_keys":{…}}                    encrypted: key files of the state folder, keys shared by the processes of the store
- *   {"cursor":{…}}  {"shred_delivery":{…}}  {"shred_delays":{…}}  {"tip_day":[…]}  other content of the state folder (`processes/compose/access/state-content.ts`)
+ *   {"cursor":{…}}  {"shred_delivery":{…}}  {"shred_delays":{…}}  {"tip_day":[…]}  {"tip_recent":[…]}  {"tip_counted":{…}}
+ *                                          other content of the state folder (`processes/compose/access/state-content.ts`)
  *   {"end":{"lines":123,"sha256":"…"}}     the number of lines before it, and the hash of their bytes
  */
 export const BACKUP_FORMAT = 2

@@ -23,7 +23,10 @@ export type BackupSummary = {
 }
 
 /** Kinds of lines that are not rows of the store. */
-const EXTRA_KINDS = ['sealed_keys', 'cursor', 'shred_delivery', 'shred_delays', 'tip_day'] as const
+const EXTRA_KINDS = [
+  ...(['sealed_keys', 'cursor', 'shred_delivery', 'shred_delays'] as const),
+  ...(['tip_day', 'tip_recent', 'tip_counted'] as const),
+] as const
 export type ExtraKind = (typeof EXTRA_KINDS)[number]
 export type BackupExtra = { readonly kind: ExtraKind; readonly value: unknown }
 

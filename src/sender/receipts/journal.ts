@@ -6,6 +6,9 @@ import type { Receipt, ReceiptState } from './receipt.ts'
 /** Two files, written alternately: while one grows, the other holds the entries before it. */
 export type JournalFiles = readonly [AppendFile, AppendFile]
 
+/** Their names in the folder of the sender. */
+export const JOURNAL_NAMES = ['journal-0', 'journal-1'] as const
+
 export type Journal = {
   /** False for RETRY_MS after a failed write. */
   readonly isOpen: boolean

@@ -4,6 +4,8 @@ import type { BackupExtra } from '../../../access/backup/summary.ts'
 import { writeFileAtomic } from '../../../platform/files/atomic.ts'
 import { openNumberFile } from '../../../platform/files/number.ts'
 import type { StateFolder } from '../../../platform/files/state-folder.ts'
+import { JOURNAL_NAMES } from '../../../sender/receipts/journal.ts'
+import { putCountedTips } from '../../../sender/tips/counted-tips.ts'
 import { putTipDays } from '../../../sender/tips/days.ts'
 import { createLedgerFile } from '../../../sender/tips/ledger-file.ts'
 import { openReportStore } from '../../../shreds/report/store.ts'
@@ -28,7 +30,7 @@ export async function findReplaced(state: StateFolder, { extras, keys }: Restore
   const reports = state.file(...REPORT_FILE)
   const hasReports = restoredReports(extras) !== undefined && existsSync(reports)
   const tips = state.file(...TIPS_FILE)
-  const hasTips = restoredTips(extras).length > 0 && existsSync(tips)
+  const hasTips = restoredTips(extras).days.length > 0 && existsSync(tips)
   return [...(await findOtherKeys(state.path, keys)), ...(hasReports ? [reports] : []), ...(hasTips ? [tips] : [])]
 }
 
@@ -65,12 +67,19 @@ export async function putStateContent(
     }
     kept.push(...(await putInPlace(draft, file, stamp)))
   }
-  const tips = restoredTips(extras)
-  if (tips.length > 0) {
+  const { days, counted } = restoredTips(extras)
+  if (days.length > 0) {
     await state.folder(TIPS_FILE[0])
     const file = state.file(...TIPS_FILE)
     const draft = `${file}.restored-${stamp}`
-    await createLedgerFile(draft, deps, (tx) => putTipDays(tx, tips))
+    await createLedgerFile(draft, deps, async (tx) => {
+      await putTipDays(tx, days)
+      if (counted !== undefined) await putCountedTips(tx, counted)
+    })
+    // A backup of an earlier version does not list what it has counted: the whole journal would be counted again.
+    if (counted === undefined) {
+      for (const name of JOURNAL_NAMES) kept.push(...(await keepAside(state.file(TIPS_FILE[0], name), stamp)))
+    }
     kept.push(...(await putInPlace(draft, file, stamp)))
   }
   return kept

@@ -6,8 +6,10 @@ import type { SharedKeyRow } from '../../../access/store/tables.ts'
 import type { Clock } from '../../../core/clock.ts'
 import { ServiceError } from '../../../core/error.ts'
 import type { Random } from '../../../core/random.ts'
+import type { SqlDatabase } from '../../../platform/db/sql.ts'
 import { openNumberFile } from '../../../platform/files/number.ts'
 import { checkSecretFile } from '../../../platform/files/state-folder.ts'
+import { type CountedTips, isCountedTip, listCountedTips } from '../../../sender/tips/counted-tips.ts'
 import { isTipDay, listTipDays, type TipDay } from '../../../sender/tips/days.ts'
 import { LEDGER_FILE, openLedgerToRead } from '../../../sender/tips/ledger-file.ts'
 import { type DelayRow, type DeliveryRow, openReportStore } from '../../../shreds/report/store.ts'
@@ -89,7 +91,19 @@ export async function* stateContent(
     for (const value of await store.delays({ fromMs: 0 })) yield { kind: 'shred_delays', value }
   }
   await using tips = await openLedgerToRead(join(stateDir, TIPS_FILE[0]), deps)
-  if (tips !== undefined) for (const value of await listTipDays(tips)) yield { kind: 'tip_day', value }
+  if (tips !== undefined) yield* tipContent(tips, deps.clock.nowMs())
+}
+
+async function* tipContent(tips: SqlDatabase, nowMs: number): AsyncGenerator<BackupExtra> {
+  // Of one state: a transaction is in the sums and among the counted ones, or in neither.
+  const { days, counted } = await tips.read(async (view) => ({
+    days: await listTipDays(view),
+    counted: await listCountedTips(view, nowMs),
+  }))
+  for (const value of days) yield { kind: 'tip_day', value }
+  if (counted === undefined) return
+  for (const value of counted.recent) yield { kind: 'tip_recent', value }
+  yield { kind: 'tip_counted', value: { ms: counted.countedMs } }
 }
 
 /** Decrypts the keys of a backup; undefined when it has none. */
@@ -131,13 +145,24 @@ export function restoredReports(
   return rows.length + delays.length === 0 ? undefined : { rows, delays }
 }
 
-/** The tips of a backup, per day. */
-export function restoredTips(extras: readonly BackupExtra[]): readonly TipDay[] {
+/** The tips of a backup, and which transactions they include: undefined in a backup of an earlier version. */
+export function restoredTips(extras: readonly BackupExtra[]): {
+  readonly days: readonly TipDay[]
+  readonly counted: CountedTips | undefined
+} {
   const days = valuesOf(extras, 'tip_day')
-  if (days.every(isTipDay)) return days
+  const recent = valuesOf(extras, 'tip_recent')
+  const [mark] = valuesOf(extras, 'tip_counted') as { readonly ms?: unknown }[]
+  const countedMs = mark === undefined ? 0 : mark.ms
+  if (days.every(isTipDay) && recent.every(isCountedTip) && isWhole(countedMs))
+    return { days, counted: mark === undefined ? undefined : { countedMs, recent } }
   throw new ServiceError('store-corrupt', 'the backup has a line of tips that Sluice does not write', {
     fix: 'Nothing was changed. Use another backup.',
   })
+}
+
+function isWhole(value: unknown): value is number {
+  return Number.isSafeInteger(value)
 }
 
 function valuesOf(extras: readonly BackupExtra[], kind: ExtraKind): unknown[] {

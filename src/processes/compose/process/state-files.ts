@@ -36,9 +36,13 @@ export const STATE_FILES: readonly StateFile[] = [
     'the last hour of the execution service, as its page shows it',
     'the source, for new blocks',
   ),
-  backup('sender/tips.db', 'tips per day, account and payer', 'every row'),
+  backup('sender/tips.db', 'tips per day, account and payer', 'every row, and which transactions of the last hour are counted'),
   madeAgain('sender/tips.db-*', 'rows not yet in tips.db', 'the backup reads them'),
-  madeAgain('sender/*.before-restore-*', 'tips that a restore replaced', 'remove it when the restored state is good'),
+  madeAgain(
+    'sender/*.before-restore-*',
+    'tips that a restore replaced; receipts, where the backup does not list which tips are counted',
+    'remove it when the restored state is good',
+  ),
   madeAgain(
     'usage-spool.*',
     'usage that the store could not take',

@@ -4,6 +4,7 @@ import { messageOf } from '../../../core/error.ts'
 import { openAppendFile } from '../../../platform/files/append.ts'
 import { type GrantedSchedule, scheduleThisThread } from '../../../platform/native/thread-schedule.ts'
 import type { MemoryGuard } from '../../../platform/process/memory-guard.ts'
+import { JOURNAL_NAMES } from '../../../sender/receipts/journal.ts'
 import { type Sender, startSender } from '../../../sender/service.ts'
 import { openCounterInWorker } from '../../../sender/tips/counter-in-worker.ts'
 import { TipLedger } from '../../../sender/tips/ledger.ts'
@@ -60,7 +61,7 @@ export async function openSender({ config, loaded }: ServiceSettings, deps: Send
       },
       {
         upstream: upstreams.of(undefined),
-        journalFiles: [await journal('journal-0'), await journal('journal-1')],
+        journalFiles: [await journal(JOURNAL_NAMES[0]), await journal(JOURNAL_NAMES[1])],
         tipLedger,
         checkThreads: Math.min(CHECK_THREADS_MAX, Math.max(1, availableParallelism() - 1)),
         identity: options.quic.enabled ? await openIdentity(keysDir, identityFile, random) : undefined,
