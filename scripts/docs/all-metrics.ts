@@ -32,7 +32,12 @@ export function describeMetrics(): MetricDescription[] {
   shredsMetrics(registry)
   decodedMetrics(registry)
   upstreamStreamMetrics(registry)
-  senderMetrics(registry, ['PATH'], { pending: () => 0, receipts: () => 0, connections: () => 0 })
+  senderMetrics(registry, ['PATH'], {
+    pending: () => 0,
+    receipts: () => 0,
+    knownSignatures: () => 0,
+    connections: () => 0,
+  })
   executionMetrics(registry)
   adminMetrics(registry, { sessions: () => 0 })
   return registry.describe()

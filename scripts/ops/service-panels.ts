@@ -57,9 +57,14 @@ export const SENDER_PANELS: readonly Panel[] = [
   },
   {
     title: 'Pending',
-    how: 'Pending transactions, receipts in memory, and open connections to leaders.',
+    how: 'Pending transactions, receipts in memory, signatures whose receipts were removed early, and open connections to leaders.',
     unit: 'short',
-    queries: [gauge('sluice_sender_pending'), gauge('sluice_sender_receipts'), gauge('sluice_sender_quic_connections')],
+    queries: [
+      gauge('sluice_sender_pending'),
+      gauge('sluice_sender_receipts'),
+      gauge('sluice_sender_known_signatures'),
+      gauge('sluice_sender_quic_connections'),
+    ],
   },
   {
     title: 'Refused by a limit',

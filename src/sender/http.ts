@@ -29,6 +29,7 @@ export type ServerOptions = TransactionLimits & {
   readonly readsPerAddressPerSecond: number
   readonly waitersMax: number
   readonly waitersPerAddressMax: number
+  readonly receiptsMax: number
 }
 
 export type ServerDeps = BaseDeps &
@@ -46,8 +47,8 @@ export type ServerDeps = BaseDeps &
 const WAIT_SECONDS_MAX = 60
 const WAITERS_RETRY_MS = 1000
 /** A process that dies after sending a transaction and before recording it leaves neither a response nor a receipt. */
-const NO_RECEIPT_MESSAGE =
-  'no transaction with this signature was accepted here in the last 10 minutes; one without a response may have been sent nevertheless, so look for it on the chain'
+const noReceiptMessage = (receiptsMax: number) =>
+  `there is no receipt for this signature: receipts are kept for 10 minutes, the last ${receiptsMax} (receiptsMax) of them; a transaction without a response may have been sent nevertheless, so look for it on the chain`
 
 const CORS = { 'access-control-allow-origin': '*', 'access-control-expose-headers': 'x-request-id, retry-after' }
 const PREFLIGHT = {
@@ -210,7 +211,8 @@ export function startSenderServer(options: ServerOptions, deps: ServerDeps): Pro
     }
     const receipt = receipts.get(signatureKeyOf(signature))
     if (receipt === undefined) {
-      return sendJson(response, 404, { error: 'not-found', message: NO_RECEIPT_MESSAGE, request_id: requestId }, CORS)
+      const message = noReceiptMessage(options.receiptsMax)
+      return sendJson(response, 404, { error: 'not-found', message, request_id: requestId }, CORS)
     }
     if (Number(waitSeconds) > 0 && !isSettled(receipt)) {
       const wait = receipts.wait(receipt, Number(waitSeconds) * 1000, address)

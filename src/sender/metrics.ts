@@ -26,6 +26,7 @@ const LIMITS = [
   'pendingMax',
   'pendingPerAddressMax',
   'pendingPerPayerMax',
+  'knownSignaturesMax',
   'readsPerAddressPerSecond',
   'waitersMax',
   'waitersPerAddressMax',
@@ -41,7 +42,7 @@ export type SenderMetrics = ReturnType<typeof senderMetrics>
 export function senderMetrics(
   registry: MetricsRegistry,
   pathNames: readonly string[],
-  read: { pending(): number; receipts(): number; connections(): number },
+  read: { pending(): number; receipts(): number; knownSignatures(): number; connections(): number },
 ) {
   const path = pathNames
   const received = registry.counter('sluice_sender_received_total', 'Transactions received, by result of the checks.', {
@@ -85,6 +86,11 @@ export function senderMetrics(
   const gauge = (name: string, help: string, value: () => number) => registry.gauge(name, help, { read: value })
   gauge('sluice_sender_pending', 'Transactions accepted and not yet settled.', read.pending)
   gauge('sluice_sender_receipts', 'Receipts in memory.', read.receipts)
+  gauge(
+    'sluice_sender_known_signatures',
+    'Signatures of settled transactions whose receipts were removed early, because of receiptsMax.',
+    read.knownSignatures,
+  )
   gauge('sluice_sender_quic_connections', 'Open QUIC connections to leaders.', read.connections)
   return {
     received: (result: 'accepted' | 'duplicate' | RefusalCode) =>

@@ -81,7 +81,14 @@ const limits = z.strictObject({
   resendsPerSecond: integer(1, 1_000_000)
     .default(1000)
     .describe('Transactions re-sent per second; new ones are not limited by this.'),
-  receiptsMax: integer(1, 1_000_000).default(50_000).describe('Receipts held; the oldest are removed first.'),
+  receiptsMax: integer(1, 1_000_000)
+    .default(50_000)
+    .describe(
+      'Receipts of settled transactions held, for up to 10 minutes; the oldest are removed first. Their signatures stay known for two minutes, so that none is sent twice.',
+    ),
+  knownSignaturesMax: integer(1, 10_000_000)
+    .default(500_000)
+    .describe('Signatures known without a receipt, about 0.3 KB each; beyond it new transactions are refused.'),
   waitersMax: integer(1, 100_000).default(1000).describe('Receipts waited for with ?wait= at once.'),
   waitersPerAddressMax: integer(1, 100_000).default(100).describe('Of these, receipts waited for by one address.'),
 })

@@ -86,6 +86,7 @@ export async function startSender(
   const metrics = senderMetrics(deps.registry, names, {
     pending: () => readings.receipts?.pending ?? 0,
     receipts: () => readings.receipts?.size ?? 0,
+    knownSignatures: () => readings.receipts?.knownSignatures ?? 0,
     connections: () => quic?.connections ?? 0,
   })
   const stats = createStats(names)

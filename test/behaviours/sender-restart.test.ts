@@ -103,7 +103,7 @@ test('a transaction without a response before a crash has no receipt afterwards 
   await using after = await startTestSender(given)
   const { status, body } = await after.receipt(signatureOf(wire))
   assert.equal(status, 404)
-  assert.match(body.message ?? '', /without a response may have been sent/)
+  assert.match(body.message ?? '', /the last 50000 \(receiptsMax\).*without a response may have been sent/)
   assert.equal((await after.send(wire)).result, signatureOf(wire))
   await until('it is sent again', () => arrived.length > sentBefore)
   // The chain executes the same signature only once.

@@ -72,7 +72,7 @@ export function senderOpenApi(): OpenApi {
             }),
           ],
           responses: {
-            '200': json('The receipt. Kept for 10 minutes.', 'Receipt'),
+            '200': json('The receipt. Kept for 10 minutes after its state is final, the last 50,000 of them.', 'Receipt'),
             '400': json('Not a signature.', 'PageError'),
             '404': json('The signature is unknown.', 'PageError'),
           },

@@ -175,6 +175,39 @@ describe('accept, on a manual clock', () => {
     assert.deepEqual([giveNow(), sent.length], [known, 2], 'one that landed is done')
   })
 
+  test('a transaction whose receipt had to make room is still sent once within DEDUP_MS', async () => {
+    open({ receiptsMax: 2 })
+    for (const memo of ['one', 'b', 'c', 'd']) {
+      assert.ok((await giveChecked(tipped(walletOf(0), BLOCKHASH, memo))).ok)
+      receipts.finish(sent.at(-1) as Receipt, 'expired', 7)
+      clock.advance(100)
+    }
+    assert.deepEqual([sent.length, receipts.size, receipts.get((sent[0] as Receipt).key)], [4, 2, undefined])
+    const known = { ok: true, signature: signatureOf(wire), isNew: false }
+    assert.deepEqual([giveNow(), checks.length, sent.length], [known, 0, 4])
+    const forged = Uint8Array.from(wire)
+    forged[forged.length - 1] = (forged.at(-1) as number) ^ 1
+    assert.equal((await giveChecked(forged, 'bad')).ok, false, 'other bytes are checked')
+    clock.advance(WINDOW_MS)
+    assert.deepEqual([await giveChecked(), sent.length], [{ ...known, isNew: true }, 5], 'it may be tried again')
+  })
+
+  test('when no further signature can be remembered, new transactions are refused by that limit', async () => {
+    open({ receiptsMax: 1, knownSignaturesMax: 2 })
+    for (const memo of ['one', 'b', 'c']) {
+      assert.ok((await giveChecked(tipped(walletOf(0), BLOCKHASH, memo))).ok)
+      receipts.finish(sent.at(-1) as Receipt, 'expired', 7)
+    }
+    const refused = giveNow(tipped(walletOf(0), BLOCKHASH, 'd'))
+    assert.deepEqual(
+      [limitOf(refused), refused.ok || refused.refusal.data['size'], sent.length],
+      ['knownSignaturesMax', 2, 3],
+    )
+    assert.ok(giveNow().ok, 'a duplicate is recognized all the same')
+    clock.advance(WINDOW_MS)
+    assert.ok((await giveChecked(tipped(walletOf(0), BLOCKHASH, 'd'))).ok, 'there is room again')
+  })
+
   test('concurrent duplicates share a check; other bytes with the same signature are checked separately', async () => {
     const [first, second] = [give(), give()]
     const forged = Uint8Array.from(wire)

@@ -8,7 +8,16 @@ import { type Dispatch, sendBody } from '../dispatch/dispatch.ts'
 import type { SenderLimits } from '../options.ts'
 import { createCounts } from '../receipts/counts.ts'
 import type { Journal } from '../receipts/journal.ts'
-import { hasSameWire, isSettled, type Receipt, recordWireHash, signatureKey, wireHashOf } from '../receipts/receipt.ts'
+import { DEDUP_MS } from '../receipts/known-signatures.ts'
+import {
+  hasSameWire,
+  isSettled,
+  type KnownTransaction,
+  type Receipt,
+  recordWireHash,
+  signatureKey,
+  wireHashOf,
+} from '../receipts/receipt.ts'
 import type { Receipts } from '../receipts/receipts.ts'
 import { type Awaitable, mapAwaitable } from './awaitable.ts'
 import { createBase58Cache } from './base58-cache.ts'
@@ -48,8 +57,6 @@ export type AcceptDeps = {
  */
 export type Accept = (decode: () => Decoded, address: string) => Acceptance | Promise<Acceptance>
 
-/** Within this time the same signature is a duplicate; afterwards a transaction that did not land may be sent again. */
-const DEDUP_MS = 120_000
 const RETRY_MS = 1000
 
 export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
@@ -79,7 +86,7 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
     if (same !== undefined && Buffer.compare(same.wire, wire) === 0) {
       return same.outcome.then((outcome) => (outcome.ok ? { ...outcome, isNew: false } : outcome))
     }
-    const known = receipts.get(key)
+    const known = receipts.findKnown(key)
     if (known !== undefined && !mayRepeat(known) && hasSameWire(known, wire))
       return { ok: true, signature: known.signature, isNew: false }
 
@@ -115,6 +122,7 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
     if (!deps.journal.isOpen) return refuseNotRecorded(false)
     if (checking.size >= checkingMax) return refuseLimit('checkingMax', checkingMax, RETRY_MS)
     if (deps.verifier.delayMs > checkDelayMsMax) return refuseLimit('checkDelayMsMax', checkDelayMsMax, RETRY_MS)
+    if (receipts.isFull) return refuseLimit('knownSignaturesMax', limits.knownSignaturesMax, RETRY_MS)
     if (receipts.pending + checking.size >= pendingMax) return refuseLimit('pendingMax', pendingMax, RETRY_MS)
     if (receipts.pendingOfAddress(address) + checkingByAddress.of(address) >= pendingPerAddressMax)
       return refuseLimit('pendingPerAddressMax', pendingPerAddressMax, RETRY_MS)
@@ -148,7 +156,7 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
   }
 
   function sendLandable(job: CheckJob, texts: Texts): Awaitable<Acceptance> {
-    const known = receipts.get(job.key)
+    const known = receipts.findKnown(job.key)
     if (known !== undefined && !mayRepeat(known)) return { ok: true, signature: known.signature, isNew: false }
     const overLimit = chargePayer(texts.feePayer)
     if (overLimit !== undefined) return refuse(overLimit)
@@ -214,7 +222,7 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
   }
 
   /** A transaction that did not land may be sent again after DEDUP_MS. */
-  function mayRepeat(receipt: Receipt): boolean {
+  function mayRepeat(receipt: KnownTransaction): boolean {
     if (receipt.state === 'unknown') return true
     if (!isSettled(receipt) || receipt.state === 'landed') return false
     return nowMs() - receipt.acceptedMonotonicMs >= DEDUP_MS

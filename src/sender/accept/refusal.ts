@@ -41,6 +41,7 @@ export type SenderLimitName =
   | 'pendingMax'
   | 'pendingPerAddressMax'
   | 'pendingPerPayerMax'
+  | 'knownSignaturesMax'
   | 'readsPerAddressPerSecond'
   | 'waitersMax'
   | 'waitersPerAddressMax'
@@ -54,6 +55,7 @@ const LIMIT_DESCRIPTIONS: Readonly<Record<SenderLimitName, string>> = {
   pendingMax: 'pending transactions',
   pendingPerAddressMax: 'pending transactions of one address',
   pendingPerPayerMax: 'pending transactions of one fee payer',
+  knownSignaturesMax: 'signatures of the last two minutes beside the receipts',
   readsPerAddressPerSecond: 'requests per second from one address, beside transactions',
   waitersMax: 'receipts waited for at once',
   waitersPerAddressMax: 'receipts waited for by one address at once',

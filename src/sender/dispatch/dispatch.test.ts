@@ -28,7 +28,7 @@ function testPath(
 function openTest(options: DispatchOptions = OPTIONS, slotMs = 400) {
   const clock = createManualClock()
   const receipts = createReceipts(
-    { receiptsMax: 10_000, keepMs: 600_000, waitersMax: 1, waitersPerAddressMax: 1 },
+    { receiptsMax: 10_000, knownSignaturesMax: 1000, keepMs: 600_000, waitersMax: 1, waitersPerAddressMax: 1 },
     { clock, onFinished() {} },
   )
   const paths = [testPath('first'), testPath('second'), testPath('third')] as const
@@ -160,7 +160,7 @@ test('by default a transaction is sent again after five slots, whatever their le
 test('the other paths are used after the packets to the leaders left, or at once where no leader is reachable', async () => {
   const clock = createManualClock()
   using receipts = createReceipts(
-    { receiptsMax: 10, keepMs: 600_000, waitersMax: 1, waitersPerAddressMax: 1 },
+    { receiptsMax: 10, knownSignaturesMax: 1000, keepMs: 600_000, waitersMax: 1, waitersPerAddressMax: 1 },
     { clock, onFinished() {} },
   )
   const steps: string[] = []

@@ -51,7 +51,13 @@ function rig(options: RigOptions = { resendMs: 2000, endMs: 60_000 }) {
   const finished: string[] = []
   const confirmed: string[] = []
   const receipts = createReceipts(
-    { receiptsMax: options.receiptsMax ?? 10, keepMs: 600_000, waitersMax: 2, waitersPerAddressMax: 2 },
+    {
+      receiptsMax: options.receiptsMax ?? 10,
+      knownSignaturesMax: 1000,
+      keepMs: 600_000,
+      waitersMax: 2,
+      waitersPerAddressMax: 2,
+    },
     {
       clock,
       onFinished: (receipt) => finished.push(`${receipt.signature} ${receipt.state}`),

@@ -1,4 +1,3 @@
-import { setBounded } from '../../core/bounded-map.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { AppendFile } from '../../platform/files/append.ts'
 import type { Receipt, ReceiptState } from './receipt.ts'
@@ -141,10 +140,14 @@ export type JournalContents = {
 
 const LINE_BYTES_MAX = 256
 
-/** Reads both files, the older one first. Skips incomplete and unknown lines. */
+/**
+ * Reads both files, the older one first. Skips incomplete and unknown lines. Of more than `entriesMax` entries those since `keptFromMs` are kept too: they are
+ * limited by the size of the files.
+ */
 export async function readJournal(
   files: readonly [AppendFile, AppendFile],
   entriesMax: number,
+  keptFromMs = Number.POSITIVE_INFINITY,
 ): Promise<JournalContents> {
   const entries = new Map<string, JournalEntry>()
   const ends: [number, number] = [0, 0]
@@ -164,10 +167,16 @@ export async function readJournal(
       if (entry.state === 'accepted' && before !== undefined && before.atMs >= entry.atMs) continue
       entries.delete(entry.signature)
       const withTip = before?.tip === undefined ? entry : { ...entry, tip: before.tip }
-      setBounded(entries, entry.signature, withTip, entriesMax * 2)
+      entries.set(entry.signature, withTip)
+      for (const [oldest, { atMs }] of entries) {
+        if (entries.size <= entriesMax * 2 || atMs >= keptFromMs) break
+        entries.delete(oldest)
+      }
     }
   }
-  return { entries: [...entries.values()].sort((a, b) => a.atMs - b.atMs).slice(-entriesMax), ends, generations }
+  const sorted = [...entries.values()].sort((a, b) => a.atMs - b.atMs)
+  const kept = sorted.filter(({ atMs }, at) => at >= sorted.length - entriesMax || atMs >= keptFromMs)
+  return { entries: kept, ends, generations }
 }
 
 async function readGeneration(file: AppendFile): Promise<number> {

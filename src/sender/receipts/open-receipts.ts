@@ -1,6 +1,7 @@
 import type { Clock } from '../../core/clock.ts'
 import type { AppendFile } from '../../platform/files/append.ts'
 import { type Journal, type JournalEntry, openJournal, readJournal } from './journal.ts'
+import { DEDUP_MS } from './known-signatures.ts'
 import type { Receipt } from './receipt.ts'
 import { createReceipts, type Receipts, type ReceiptsOptions } from './receipts.ts'
 import { restoreReceipts } from './restore.ts'
@@ -47,7 +48,8 @@ export async function openReceipts(
       },
     ),
   )
-  const found = await readJournal(files, limits.receiptsMax)
+  // Also those whose receipts no longer fit: their signatures stay known.
+  const found = await readJournal(files, limits.receiptsMax, clock.nowMs() - DEDUP_MS)
   const journal = await openJournal({
     files,
     found,

@@ -66,6 +66,9 @@ export type Receipt = {
   expiredHeight: number | undefined
 }
 
+/** What recognizes a duplicate: a receipt, or what is left of one. */
+export type KnownTransaction = Pick<Receipt, 'signature' | 'state' | 'acceptedMonotonicMs' | 'wireHash' | 'job'>
+
 /** The receipt as JSON. */
 export function printReceipt(receipt: Receipt): object {
   const { signature, state, acceptedUnixMs, feePayer, tip, attempts, attemptsLeftOut, landed, expiredHeight } = receipt
@@ -118,7 +121,7 @@ export function wireHashOf(wire: Uint8Array): string {
 }
 
 /** Distinguishes a duplicate from another transaction with the same first signature. */
-export function hasSameWire({ job, wireHash }: Receipt, wire: Uint8Array): boolean {
+export function hasSameWire({ job, wireHash }: KnownTransaction, wire: Uint8Array): boolean {
   return job === undefined ? wireHash === wireHashOf(wire) : Buffer.compare(job.wire, wire) === 0
 }
 
@@ -128,7 +131,7 @@ export function recordWireHash(receipt: Receipt): void {
 }
 
 /** Whether the state is final, except that a fork may revert `landed`. */
-export function isSettled({ state }: Receipt): boolean {
+export function isSettled({ state }: Pick<Receipt, 'state'>): boolean {
   return state !== 'accepted' && state !== 'sent'
 }
 

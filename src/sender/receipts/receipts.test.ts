@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createManualClock } from '../../core/clock.ts'
+import { encodeBase58 } from '../../solana/crypto/base58.ts'
 import { createReceipts } from './receipts.ts'
 import { receiptOf } from './test-receipt.ts'
 
-const OPTIONS = { receiptsMax: 3, keepMs: 1000, waitersMax: 4, waitersPerAddressMax: 2 }
+const OPTIONS = { receiptsMax: 3, knownSignaturesMax: 1000, keepMs: 1000, waitersMax: 4, waitersPerAddressMax: 2 }
 
 function openTest() {
   const clock = createManualClock()
@@ -48,26 +49,59 @@ test('counts pending receipts by address and payer through every change of state
   receipts.add(receiptOf('one'))
   assert.deepEqual(of(), [1, 1, 1], 'one of the same signature takes its place')
   for (const signature of ['two', 'three', 'four']) receipts.add(receiptOf(signature))
-  assert.deepEqual(of(), [3, 3, 3], 'the oldest is forgotten')
+  assert.deepEqual(of(), [4, 4, 4], 'whatever receiptsMax is: it is about settled ones')
   receipts.add(receiptOf('five', { state: 'unknown', address: undefined, feePayer: undefined }))
-  assert.deepEqual(of(), [2, 2, 2])
+  assert.deepEqual(of(), [4, 4, 4])
 })
 
-test('a pending receipt that was removed is not counted again when its transaction ends', () => {
-  const { receipts, receipt } = openTest()
+test('a pending receipt that was replaced is not counted again when its transaction ends', () => {
+  const { receipts } = openTest()
   const of = () => [receipts.pending, receipts.pendingOfAddress('address'), receipts.pendingOfPayer('payer')]
-  for (const signature of ['two', 'three', 'four']) receipts.add(receiptOf(signature))
-  assert.deepEqual([receipts.get('one'), ...of()], [undefined, 3, 3, 3])
-  receipts.finish(receipt, 'ended')
-  assert.deepEqual([receipt.state, ...of()], ['ended', 3, 3, 3])
-  const repeated = receiptOf('four')
-  const before = receipts.get('four')
+  const repeated = receiptOf('one')
+  const before = receipts.get('one')
   receipts.add(repeated)
   assert.ok(before !== undefined && before !== repeated)
   receipts.finish(before, 'ended')
-  assert.deepEqual(of(), [3, 3, 3])
+  assert.deepEqual([before.state, receipts.get('one') === repeated, ...of()], ['ended', true, 1, 1, 1])
   receipts.finish(repeated, 'expired', 1)
-  assert.deepEqual(of(), [2, 2, 2])
+  assert.deepEqual([receipts.size, ...of()], [1, 0, 0, 0])
+})
+
+test('beyond receiptsMax the receipt that was settled first is removed, never a pending one, and its signature stays known', () => {
+  const { clock, receipts, receipt: pending } = openTest()
+  const keys = ['a', 'b', 'c', 'd', 'e'].map((letter) => letter.repeat(64))
+  for (const key of keys) {
+    const receipt = receiptOf(key, { wireHash: `hash of ${key}`, acceptedMonotonicMs: clock.monotonicMs() })
+    receipts.add(receipt)
+    receipts.land(receipt, { slot: 1, confirmation: 'confirmed', error: null })
+    clock.advance(1)
+  }
+  const [first = '', second = '', third = ''] = keys
+  assert.deepEqual([receipts.size, receipts.knownSignatures], [4, 2])
+  assert.deepEqual([receipts.get('one'), receipts.get(first), receipts.get(second)], [pending, undefined, undefined])
+  assert.ok(receipts.get(third) !== undefined)
+  const { signature, wireHash, state, job } = receipts.findKnown(first) ?? {}
+  assert.deepEqual([wireHash, state, job], [`hash of ${first}`, 'landed', undefined])
+  assert.equal(signature, encodeBase58(Buffer.from(first, 'latin1')))
+  clock.advance(119_000)
+  assert.ok(receipts.findKnown(first) !== undefined)
+  clock.advance(2000)
+  assert.deepEqual([receipts.findKnown(first), receipts.knownSignatures], [undefined, 0])
+  // A repetition has a receipt again.
+  receipts.add(receiptOf(second))
+  assert.equal(receipts.findKnown(second), receipts.get(second))
+})
+
+test('a receipt that is removed before its block is confirmed counts as confirmed', () => {
+  const confirmed: string[] = []
+  const deps = { clock: createManualClock(), onFinished() {} }
+  using receipts = createReceipts(OPTIONS, { ...deps, onConfirmed: ({ signature }) => confirmed.push(signature) })
+  for (const signature of ['a', 'b', 'c', 'd']) {
+    const receipt = receiptOf(signature)
+    receipts.add(receipt)
+    receipts.land(receipt, { slot: 1, confirmation: 'processed', error: null })
+  }
+  assert.deepEqual([confirmed, [...receipts.watched].map(({ signature }) => signature)], [['a'], ['b', 'c', 'd']])
 })
 
 test('a taken attempt changes accepted to sent, and never changes landed', () => {

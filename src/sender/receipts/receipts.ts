@@ -1,9 +1,19 @@
 import type { Clock } from '../../core/clock.ts'
 import { createCounts } from './counts.ts'
-import { type Attempt, type AttemptReport, isSameLanding, type Landed, type Receipt } from './receipt.ts'
+import { createKnownSignatures, DEDUP_MS } from './known-signatures.ts'
+import {
+  type Attempt,
+  type AttemptReport,
+  isSameLanding,
+  type KnownTransaction,
+  type Landed,
+  type Receipt,
+} from './receipt.ts'
 
 export type ReceiptsOptions = {
+  /** Of settled transactions; those that are pending have a limit of their own. */
   readonly receiptsMax: number
+  readonly knownSignaturesMax: number
   readonly keepMs: number
   readonly waitersMax: number
   readonly waitersPerAddressMax: number
@@ -18,7 +28,7 @@ export type ReceiptsDeps = {
   readonly clock: Clock
   /** The receipt is settled; after a fork a landed one may be reverted and settle again. */
   onFinished(receipt: Receipt): void
-  /** The block of a landed receipt is confirmed: no fork drops it. Called once. */
+  /** The block of a landed receipt is confirmed: no fork drops it; or nobody follows it any longer. Called once. */
   onConfirmed?(receipt: Receipt): void
 }
 
@@ -26,6 +36,10 @@ export type ReceiptsDeps = {
 export type Receipts = Disposable & {
   /** By `signatureKey`. */
   get(key: string): Receipt | undefined
+  /** By `signatureKey`: the receipt, or what is left of it for DEDUP_MS after it was removed to make room. */
+  findKnown(key: string): KnownTransaction | undefined
+  /** No further signature can be remembered: one more transaction would be sent twice if it came twice. */
+  readonly isFull: boolean
   add(receipt: Receipt): void
   /** Receipts whose status is polled on the chain. */
   readonly watched: ReadonlySet<Receipt>
@@ -34,6 +48,8 @@ export type Receipts = Disposable & {
   pendingOfAddress(address: string): number
   pendingOfPayer(feePayer: string): number
   readonly size: number
+  /** Number of signatures that are known without a receipt. */
+  readonly knownSignatures: number
   recordAttempt(receipt: Receipt, report: AttemptReport): void
   /** Repeated with a higher confirmation, and with another slot or error when the block it was seen in was replaced by another one. */
   land(receipt: Receipt, landed: Omit<Landed, 'unixMs'>): void
@@ -51,8 +67,10 @@ const SWEEP_MS = 1000
 
 export function createReceipts(options: ReceiptsOptions, deps: ReceiptsDeps): Receipts {
   const { clock, onFinished } = deps
-  /** In order of acceptance. */
   const all = new Map<string, Receipt>()
+  /** Those that are neither pending nor unknown, in the order in which they were settled. */
+  const settled = new Set<Receipt>()
+  const known = createKnownSignatures()
   const watched = new Set<Receipt>()
   const waiters = new Map<Receipt, Set<() => void>>()
   const waitingByAddress = createCounts()
@@ -74,34 +92,55 @@ export function createReceipts(options: ReceiptsOptions, deps: ReceiptsDeps): Re
   function setState(receipt: Receipt, state: Receipt['state']): void {
     const wasPending = isPending(receipt)
     receipt.state = state
-    // One that was removed while it was pending is not counted any more.
+    // One that was replaced while it was pending is not counted any more.
     const isCounted = all.get(receipt.key) === receipt
     if (isCounted && wasPending !== isPending(receipt)) countPending(receipt, wasPending ? -1 : 1)
+    settled.delete(receipt)
     if (isPending(receipt)) return
     receipt.finishedMonotonicMs = clock.monotonicMs()
+    if (isCounted) addSettled(receipt)
     onFinished(receipt)
     for (const wake of waiters.get(receipt) ?? []) wake()
   }
 
+  function addSettled(receipt: Receipt): void {
+    if (receipt.state === 'unknown') return
+    settled.add(receipt)
+    if (settled.size > options.receiptsMax) reduceOldest()
+  }
+
+  /** Removes the receipt that was settled first, and remembers its signature. */
+  function reduceOldest(): void {
+    const oldest = settled.values().next().value as Receipt
+    const { finishedMonotonicMs: finishedMs = 0 } = oldest
+    // Its block may not be confirmed yet; nobody follows it any longer.
+    if (watched.has(oldest)) deps.onConfirmed?.(oldest)
+    remove(oldest)
+    if (clock.monotonicMs() - finishedMs < DEDUP_MS) known.add(oldest, finishedMs)
+  }
+
   function remove(receipt: Receipt): void {
     all.delete(receipt.key)
+    settled.delete(receipt)
     watched.delete(receipt)
     if (isPending(receipt)) countPending(receipt, -1)
     for (const wake of waiters.get(receipt) ?? []) wake()
   }
 
-  /** Removes the oldest receipts; a pending one only beyond `receiptsMax`. */
+  /** Removes what is older than `keepMs`; pending receipts stay. */
   function sweep(): void {
-    const keptFromMs = clock.monotonicMs() - options.keepMs
-    for (const receipt of all.values()) {
-      const isOld = !isPending(receipt) && (receipt.finishedMonotonicMs ?? 0) <= keptFromMs
-      if (!isOld && all.size <= options.receiptsMax) {
-        if (isPending(receipt)) continue
-        return
-      }
+    const nowMs = clock.monotonicMs()
+    const isOld = (receipt: Receipt) =>
+      !isPending(receipt) && (receipt.finishedMonotonicMs ?? 0) <= nowMs - options.keepMs
+    for (const receipt of settled) {
+      if (!isOld(receipt)) break
       remove(receipt)
     }
+    // Unknown ones are not among the settled.
+    for (const receipt of watched) if (isOld(receipt)) remove(receipt)
+    known.removeOld(nowMs)
   }
+
   function wakeAll(): void {
     for (const ofReceipt of [...waiters.values()]) for (const wake of [...ofReceipt]) wake()
   }
@@ -111,13 +150,18 @@ export function createReceipts(options: ReceiptsOptions, deps: ReceiptsDeps): Re
 
   return {
     get: (key) => all.get(key),
+    findKnown: (key) => all.get(key) ?? known.get(key),
+    get isFull() {
+      return known.size >= options.knownSignaturesMax
+    },
     add(receipt) {
       const before = all.get(receipt.key)
       if (before !== undefined) remove(before)
+      known.delete(receipt.key)
       all.set(receipt.key, receipt)
-      if (isPending(receipt)) countPending(receipt, 1)
       if (isPending(receipt) || receipt.state === 'unknown') watched.add(receipt)
-      if (all.size > options.receiptsMax) sweep()
+      if (isPending(receipt)) countPending(receipt, 1)
+      else addSettled(receipt)
     },
     watched,
     get pending() {
@@ -127,6 +171,9 @@ export function createReceipts(options: ReceiptsOptions, deps: ReceiptsDeps): Re
     pendingOfPayer: (feePayer) => pendingOfPayer.of(feePayer),
     get size() {
       return all.size
+    },
+    get knownSignatures() {
+      return known.size
     },
     recordAttempt(receipt, report) {
       const nowMs = clock.nowMs()

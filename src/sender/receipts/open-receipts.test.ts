@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createManualClock, type ManualClock } from '../../core/clock.ts'
+import { openAppendFile } from '../../platform/files/append.ts'
+import { makeTestFolder } from '../../platform/files/test-folder.ts'
+import { encodeBase58 } from '../../solana/crypto/base58.ts'
+import { type OpenReceiptsDeps, openReceipts, type RecordedReceipts } from './open-receipts.ts'
+import { signatureKeyOf } from './receipt.ts'
+import { receiptOf } from './test-receipt.ts'
+
+const LIMITS = { receiptsMax: 3, knownSignaturesMax: 100, waitersMax: 1, waitersPerAddressMax: 1 }
+const MINUTES = 60_000
+const signature = (n: number) => encodeBase58(new Uint8Array(64).fill(n))
+
+/** The receipts and the journal of a process, in the folder of a test. */
+async function openTest(
+  folder: { file(name: string): string },
+  clock: ManualClock,
+  given: Partial<OpenReceiptsDeps> = {},
+) {
+  await using opening = new AsyncDisposableStack()
+  const file = async (name: string) => opening.use(await openAppendFile(folder.file(name), 'write'))
+  const opened: RecordedReceipts = opening.use(
+    await openReceipts(LIMITS, {
+      journalFiles: [await file('journal-0'), await file('journal-1')],
+      clock,
+      onFinished() {},
+      onConfirmed() {},
+      onJournalFailure: assert.fail,
+      onJournalRecovery() {},
+      ...given,
+    }),
+  )
+  const accept = async (n: number) => {
+    const text = signature(n)
+    const receipt = receiptOf(text, {
+      key: signatureKeyOf(text),
+      tip: undefined,
+      acceptedUnixMs: clock.nowMs(),
+      acceptedMonotonicMs: clock.monotonicMs(),
+    })
+    opened.receipts.add(receipt)
+    assert.ok(await opened.journal.accepted(receipt))
+    return receipt
+  }
+  const closing = opening.move()
+  return {
+    ...opened,
+    accept,
+    async [Symbol.asyncDispose]() {
+      await opened.journal.settled()
+      await closing.disposeAsync()
+    },
+  }
+}
+
+test('a receipt is kept for ten minutes after its transaction is settled, over a restart too', async () => {
+  using folder = makeTestFolder()
+  const clock = createManualClock(1_000_000)
+  {
+    await using before = await openTest(folder, clock)
+    const receipt = await before.accept(1)
+    clock.advance(MINUTES)
+    before.receipts.land(receipt, { slot: 7, confirmation: 'confirmed', error: null })
+    clock.advance(10 * MINUTES - 1000)
+    assert.equal(before.receipts.get(receipt.key), receipt)
+    clock.advance(2000)
+    assert.equal(before.receipts.get(receipt.key), undefined)
+    before.receipts.land(await before.accept(2), { slot: 8, confirmation: 'confirmed', error: null })
+  }
+  clock.advance(9 * MINUTES)
+  await using after = await openTest(folder, clock)
+  const restored = () => after.receipts.get(signatureKeyOf(signature(2)))?.state
+  assert.equal(restored(), 'landed')
+  clock.advance(MINUTES - 1000)
+  assert.equal(restored(), 'landed')
+  clock.advance(2000)
+  assert.equal(restored(), undefined)
+})
+
+test('after a restart the signatures of two minutes are known, also those beyond receiptsMax', async () => {
+  using folder = makeTestFolder()
+  const clock = createManualClock(1_000_000)
+  {
+    await using before = await openTest(folder, clock)
+    for (let n = 1; n <= 8; n++) {
+      before.receipts.finish(await before.accept(n), 'expired', 9)
+      clock.advance(20_000)
+    }
+  }
+  await using after = await openTest(folder, clock)
+  const numbers = [1, 2, 3, 4, 5, 6, 7, 8]
+  const isFound = (find: (key: string) => unknown) =>
+    numbers.filter((n) => find(signatureKeyOf(signature(n))) !== undefined)
+  assert.deepEqual(
+    isFound((key) => after.receipts.get(key)),
+    [6, 7, 8],
+  )
+  assert.deepEqual(
+    isFound((key) => after.receipts.findKnown(key)),
+    [4, 5, 6, 7, 8],
+  )
+})
