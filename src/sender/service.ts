@@ -115,7 +115,8 @@ export async function startSender(
     }),
   )
   readings.receipts = receipts
-  recordFound(deps.tipLedger, entries)
+  const followed = new Set([...receipts.watched].map(({ signature }) => signature))
+  recordFound(deps.tipLedger, entries, (signature) => followed.has(signature))
   if (unknown > 0)
     log.warn({ transactions: unknown }, 'transactions were in flight when the service stopped; their state is unknown')
 

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createManualClock } from '../../core/clock.ts'
+import { encodeBase58 } from '../../solana/crypto/base58.ts'
 import type { Upstream } from '../../upstreams/upstream.ts'
 import { createDispatch, type Path } from '../dispatch/dispatch.ts'
 import { startFollow } from './follow.ts'
-import type { AttemptReport, Receipt } from './receipt.ts'
+import { type AttemptReport, type Receipt, signatureKeyOf } from './receipt.ts'
 import { createReceipts } from './receipts.ts'
+import { restoreReceipts } from './restore.ts'
 import { receiptOf } from './test-receipt.ts'
 
 type Status = { slot: number; err: unknown; confirmationStatus: string } | null
@@ -260,6 +262,62 @@ test('ends after endMs with state ended when no node responds', async () => {
   assert.equal(isOver, false)
   await sluice.clock.advanceAsync(3000)
   assert.deepEqual([receipt.state, isOver, receipt.job], ['ended', true, undefined])
+})
+
+const FOUND = encodeBase58(new Uint8Array(64).fill(5))
+
+/** A receipt that an earlier process recorded as landed in slot 101. */
+function restoreLanded({ receipts, clock }: ReturnType<typeof rig>, state: 'landed' | 'failed' = 'landed'): Receipt {
+  restoreReceipts([{ signature: FOUND, state, atMs: clock.nowMs(), slot: 101 }], receipts, { clock, keepMs: 600_000 })
+  return receipts.get(signatureKeyOf(FOUND)) as Receipt
+}
+
+test('a receipt that landed before a restart is followed until its block is confirmed', async () => {
+  using sluice = rig()
+  const receipt = restoreLanded(sluice)
+  sluice.node.statuses.set(FOUND, { slot: 101, err: null, confirmationStatus: 'confirmed' })
+  await sluice.clock.advanceAsync(2000)
+  assert.deepEqual([receipt.state, receipt.landed?.confirmation], ['landed', 'confirmed'])
+  assert.deepEqual([sluice.finished, sluice.confirmed, sluice.receipts.watched.size], [[], [`${FOUND} null`], 0])
+})
+
+test('one that failed before a restart has the error of the chain again', async () => {
+  using sluice = rig()
+  const receipt = restoreLanded(sluice, 'failed')
+  const err = { InstructionError: [0, 'Custom'] }
+  sluice.node.statuses.set(FOUND, { slot: 101, err, confirmationStatus: 'confirmed' })
+  await sluice.clock.advanceAsync(2000)
+  assert.deepEqual([receipt.state, receipt.landed?.error], ['landed', err])
+  assert.deepEqual([sluice.finished, sluice.unlanded, sluice.confirmed.length], [[], [], 1])
+})
+
+test('one whose block was dropped around the restart becomes unknown', async () => {
+  using sluice = rig()
+  const receipt = restoreLanded(sluice)
+  sluice.node.slot = 101 + 32
+  await sluice.clock.advanceAsync(2000)
+  assert.equal(receipt.state, 'landed')
+  sluice.node.slot = 101 + 33
+  await sluice.clock.advanceAsync(2000)
+  assert.deepEqual([receipt.state, receipt.landed, sluice.confirmed], ['unknown', undefined, []])
+})
+
+test('a node that is far past the block no longer has its statuses: the receipt stays landed', async () => {
+  for (const isRestored of [true, false]) {
+    using sluice = rig()
+    let receipt: Receipt
+    if (isRestored) receipt = restoreLanded(sluice)
+    else {
+      receipt = sluice.accept('a')
+      sluice.node.statuses.set('a', { slot: 101, err: null, confirmationStatus: 'processed' })
+      await sluice.clock.advanceAsync(2000)
+      sluice.node.statuses.clear()
+    }
+    sluice.node.slot = 101 + 151
+    await sluice.clock.advanceAsync(2000)
+    assert.deepEqual([receipt.state, receipt.landed?.confirmation], ['landed', 'processed'])
+    assert.deepEqual([sluice.confirmed.length, sluice.unlanded, sluice.receipts.watched.size], [1, [], 0])
+  }
 })
 
 test('a repeated transaction has one receipt and lands once', async () => {

@@ -23,6 +23,8 @@ const POLL_MS_MAX = 1000
 const RESUBSCRIBE_MS = 1000
 /** A landed transaction is reverted when a node does not report it although the node is this many slots past its block. */
 const FORK_SLOTS = 32
+/** No node that is further past a block has to report its transactions: Agave's status cache has 300 slots. */
+const STATUS_SLOTS = 150
 
 /** Follows sent transactions on the chain: landed, expired, or reverted by a fork. */
 export function startFollow(deps: FollowDeps): Disposable {
@@ -92,9 +94,13 @@ export function startFollow(deps: FollowDeps): Disposable {
         if (receipt.landed !== undefined && !isSameLanding(receipt.landed, landed)) onUnlanded(receipt)
         receipts.land(receipt, landed)
       } else if (receipt.landed !== undefined) {
-        if (context.slot <= receipt.landed.slot + FORK_SLOTS) continue
-        onUnlanded(receipt)
-        receipts.unland(receipt)
+        const slotsPast = context.slot - receipt.landed.slot
+        if (slotsPast <= FORK_SLOTS) continue
+        if (slotsPast > STATUS_SLOTS) receipts.endFollowing(receipt)
+        else {
+          onUnlanded(receipt)
+          receipts.unland(receipt)
+        }
       } else if (receipt.state !== 'unknown') {
         const found = expiredBefore.get(receipt.blockhash ?? '')
         // A node that is further behind may not have the transaction's block yet.

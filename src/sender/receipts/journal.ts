@@ -16,6 +16,8 @@ export type Journal = {
   /** Resolves to true once the line is written (and synced, if the files are opened so), to false when the write failed. Never rejects. */
   accepted(receipt: Receipt): Promise<boolean>
   finished(receipt: Receipt): void
+  /** A fork dropped the block of a landed transaction: it has no final state again. */
+  reverted(receipt: Receipt): void
   /** Resolves when all lines appended so far are written. */
   settled(): Promise<void>
 }
@@ -105,6 +107,8 @@ export async function openJournal(deps: JournalDeps): Promise<Journal> {
       const state = landed !== undefined && landed.error !== null ? 'failed' : receipt.state
       void append(`${state} ${signature} ${landed?.unixMs ?? acceptedUnixMs} ${landed?.slot ?? ''}\n`)
     },
+    // With the time of the revert: an earlier one does not replace the landing.
+    reverted: ({ signature }) => void append(`accepted ${signature} ${clock.nowMs()} \n`),
     async settled() {
       while (writing !== undefined) await writing
     },

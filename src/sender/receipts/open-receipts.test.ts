@@ -101,3 +101,35 @@ test('after a restart the signatures of two minutes are known, also those beyond
     [4, 5, 6, 7, 8],
   )
 })
+
+test('a receipt whose block was dropped is unknown after a restart, not landed', async () => {
+  using folder = makeTestFolder()
+  const clock = createManualClock(1_000_000)
+  {
+    await using before = await openTest(folder, clock)
+    const [reverted, again] = [await before.accept(1), await before.accept(2)]
+    clock.advance(1000)
+    for (const receipt of [reverted, again]) {
+      before.receipts.land(receipt, { slot: 7, confirmation: 'processed', error: null })
+    }
+    clock.advance(20_000)
+    for (const receipt of [reverted, again]) before.receipts.unland(receipt)
+    before.receipts.land(again, { slot: 50, confirmation: 'processed', error: null })
+  }
+  await using after = await openTest(folder, clock)
+  const stateOf = (n: number) => after.receipts.get(signatureKeyOf(signature(n)))
+  assert.deepEqual([stateOf(1)?.state, stateOf(1)?.landed, after.unknown], ['unknown', undefined, 1])
+  assert.deepEqual([stateOf(2)?.state, stateOf(2)?.landed?.slot], ['landed', 50])
+})
+
+test('a landed receipt that could not be followed counts as confirmed when it is removed', async () => {
+  using folder = makeTestFolder()
+  const clock = createManualClock(1_000_000)
+  const confirmed: string[] = []
+  await using opened = await openTest(folder, clock, { onConfirmed: (receipt) => confirmed.push(receipt.signature) })
+  opened.receipts.land(await opened.accept(1), { slot: 7, confirmation: 'processed', error: null })
+  clock.advance(9 * MINUTES)
+  assert.deepEqual(confirmed, [])
+  clock.advance(2 * MINUTES)
+  assert.deepEqual([confirmed, opened.receipts.size], [[signature(1)], 0])
+})

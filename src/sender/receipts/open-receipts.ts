@@ -45,6 +45,7 @@ export async function openReceipts(
           deps.onFinished(receipt)
         },
         onConfirmed: (receipt) => deps.onConfirmed(receipt),
+        onReverted: (receipt) => journal.reverted(receipt),
       },
     ),
   )

@@ -135,9 +135,14 @@ export function isSettled({ state }: Pick<Receipt, 'state'>): boolean {
   return state !== 'accepted' && state !== 'sent'
 }
 
+/** The error of a transaction that failed before a restart; the journal does not have the chain's own. */
+export const UNREAD_ERROR = 'the transaction failed; the error is on the chain'
+
 /** Whether both are the same execution. Two banks of one slot may execute a transaction with different results, of which one remains. */
-export function isSameLanding(a: Pick<Landed, 'slot' | 'error'>, b: Pick<Landed, 'slot' | 'error'>): boolean {
-  return a.slot === b.slot && JSON.stringify(a.error) === JSON.stringify(b.error)
+export function isSameLanding(known: Pick<Landed, 'slot' | 'error'>, seen: Pick<Landed, 'slot' | 'error'>): boolean {
+  if (known.slot !== seen.slot) return false
+  if (known.error === UNREAD_ERROR) return seen.error !== null
+  return JSON.stringify(known.error) === JSON.stringify(seen.error)
 }
 
 /** Whether the tip was paid: only by a transaction that lands and succeeds; null while that can still happen. */

@@ -30,6 +30,8 @@ export type ReceiptsDeps = {
   onFinished(receipt: Receipt): void
   /** The block of a landed receipt is confirmed: no fork drops it; or nobody follows it any longer. Called once. */
   onConfirmed?(receipt: Receipt): void
+  /** A landed receipt is no longer landed. */
+  onReverted?(receipt: Receipt): void
 }
 
 /** The receipts of recently accepted transactions. */
@@ -53,6 +55,8 @@ export type Receipts = Disposable & {
   recordAttempt(receipt: Receipt, report: AttemptReport): void
   /** Repeated with a higher confirmation, and with another slot or error when the block it was seen in was replaced by another one. */
   land(receipt: Receipt, landed: Omit<Landed, 'unixMs'>): void
+  /** Leaves a landed receipt as it is: nobody can find out any longer whether its block was dropped. */
+  endFollowing(receipt: Receipt): void
   /** Reverts `land`: the block is no longer part of the chain. */
   unland(receipt: Receipt): void
   finish(receipt: Receipt, state: 'expired' | 'ended', height?: number): void
@@ -114,9 +118,13 @@ export function createReceipts(options: ReceiptsOptions, deps: ReceiptsDeps): Re
     const oldest = settled.values().next().value as Receipt
     const { finishedMonotonicMs: finishedMs = 0 } = oldest
     // Its block may not be confirmed yet; nobody follows it any longer.
-    if (watched.has(oldest)) deps.onConfirmed?.(oldest)
+    endFollowing(oldest)
     remove(oldest)
     if (clock.monotonicMs() - finishedMs < DEDUP_MS) known.add(oldest, finishedMs)
+  }
+
+  function endFollowing(receipt: Receipt): void {
+    if (watched.delete(receipt)) deps.onConfirmed?.(receipt)
   }
 
   function remove(receipt: Receipt): void {
@@ -134,6 +142,7 @@ export function createReceipts(options: ReceiptsOptions, deps: ReceiptsDeps): Re
       !isPending(receipt) && (receipt.finishedMonotonicMs ?? 0) <= nowMs - options.keepMs
     for (const receipt of settled) {
       if (!isOld(receipt)) break
+      endFollowing(receipt)
       remove(receipt)
     }
     // Unknown ones are not among the settled.
@@ -159,7 +168,8 @@ export function createReceipts(options: ReceiptsOptions, deps: ReceiptsDeps): Re
       if (before !== undefined) remove(before)
       known.delete(receipt.key)
       all.set(receipt.key, receipt)
-      if (isPending(receipt) || receipt.state === 'unknown') watched.add(receipt)
+      if (isPending(receipt) || receipt.state === 'unknown' || receipt.landed?.confirmation === 'processed')
+        watched.add(receipt)
       if (isPending(receipt)) countPending(receipt, 1)
       else addSettled(receipt)
     },
@@ -189,15 +199,17 @@ export function createReceipts(options: ReceiptsOptions, deps: ReceiptsDeps): Re
     },
     land(receipt, landed) {
       if (receipt.landed !== undefined && isSameLanding(receipt.landed, landed)) {
-        receipt.landed = { ...receipt.landed, confirmation: landed.confirmation }
+        receipt.landed = { ...receipt.landed, error: landed.error, confirmation: landed.confirmation }
       } else {
         receipt.landed = { ...landed, unixMs: clock.nowMs() }
         setState(receipt, 'landed')
       }
       // Only a block at `processed` can be dropped by a fork.
-      if (landed.confirmation !== 'processed' && watched.delete(receipt)) deps.onConfirmed?.(receipt)
+      if (landed.confirmation !== 'processed') endFollowing(receipt)
     },
+    endFollowing,
     unland(receipt) {
+      deps.onReverted?.(receipt)
       receipt.landed = undefined
       receipt.finishedMonotonicMs = undefined
       setState(receipt, receipt.job === undefined ? 'unknown' : 'sent')

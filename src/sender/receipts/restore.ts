@@ -1,9 +1,12 @@
 import type { Clock } from '../../core/clock.ts'
 import type { JournalEntry } from './journal.ts'
-import { type Receipt, signatureKeyOf } from './receipt.ts'
+import { type Receipt, signatureKeyOf, UNREAD_ERROR } from './receipt.ts'
 import type { Receipts } from './receipts.ts'
 
-/** Restores receipts from the journal. Those without a final state become `unknown` and are looked up on the chain; returns their number. */
+/**
+ * Restores receipts from the journal. Those without a final state become `unknown` and are looked up on the chain; returns their number. Those that landed are
+ * looked up too: their blocks may not have been confirmed when the process ended.
+ */
 export function restoreReceipts(
   entries: readonly JournalEntry[],
   receipts: Receipts,
@@ -34,7 +37,7 @@ export function restoreReceipts(
       landed:
         slot === undefined
           ? undefined
-          : { slot, confirmation: 'processed', error: state === 'failed' ? FAILED_MESSAGE : null, unixMs: atMs },
+          : { slot, confirmation: 'processed', error: state === 'failed' ? UNREAD_ERROR : null, unixMs: atMs },
       expiredHeight: undefined,
     }
     receipts.add(receipt)
@@ -42,5 +45,3 @@ export function restoreReceipts(
   }
   return unknown
 }
-
-const FAILED_MESSAGE = 'the transaction failed; the error is on the chain'

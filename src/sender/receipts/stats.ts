@@ -42,6 +42,8 @@ export function createStats(pathNames: readonly string[]): Stats {
   const paths = new Map<string, PathCount>(
     pathNames.map((name) => [name, { taken: 0, landed: 0, samplesMs: [], at: 0 }]),
   )
+  /** An unlanded one is counted back only if this process has counted it: it may have landed before a restart. */
+  const counted = new WeakSet<Receipt>()
   const counts = { accepted: 0, landed: 0, failed: 0, expired: 0, ended: 0 }
   let tipLamports = 0n
 
@@ -67,8 +69,13 @@ export function createStats(pathNames: readonly string[]): Stats {
 
   return {
     accepted: () => void (counts.accepted += 1),
-    finished: (receipt) => count(receipt, 1),
-    unlanded: (receipt) => count(receipt, -1),
+    finished(receipt) {
+      counted.add(receipt)
+      count(receipt, 1)
+    },
+    unlanded(receipt) {
+      if (counted.has(receipt)) count(receipt, -1)
+    },
     read: (pending) => ({
       ...counts,
       pending,

@@ -25,14 +25,19 @@ const OUTCOMES: Readonly<Record<JournalEntry['state'], TipOutcome>> = {
 }
 
 /**
- * Records the journal of an earlier process again, as far back as the ledger may not have it. A transaction that the journal has as landed was
- * seen in a block, which may not have been confirmed when the process ended.
+ * Records the journal of an earlier process again, as far back as the ledger may not have it. What became of a transaction that is still followed is
+ * recorded later: its block may not have been confirmed when the process ended.
  */
-export function recordFound(ledger: TipLedger | undefined, entries: readonly JournalEntry[]): void {
+export function recordFound(
+  ledger: TipLedger | undefined,
+  entries: readonly JournalEntry[],
+  isFollowed: (signature: string) => boolean,
+): void {
   if (ledger === undefined) return
   for (const { signature, state, atMs, tip } of entries) {
     if (tip === undefined || !ledger.isReadBack(atMs)) continue
     const { account, payer, lamports } = tip
-    ledger.record({ outcome: OUTCOMES[state], signature, account, payer, lamports: saturatedLamports(lamports), atMs })
+    const outcome = isFollowed(signature) ? 'accepted' : OUTCOMES[state]
+    ledger.record({ outcome, signature, account, payer, lamports: saturatedLamports(lamports), atMs })
   }
 }

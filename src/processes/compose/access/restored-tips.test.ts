@@ -22,6 +22,7 @@ const PAYER = '2'.repeat(32)
 const LAMPORTS = 1_000_000
 
 const depsOf = () => ({ clock: createManualClock(NOON_MS), random: createSeededRandom(1) })
+const isFollowed = () => false
 const signature = (n: number) => String(n).repeat(32)
 
 /** A process of the sender: it counts what the journal has, then what it gets itself. Returns accepted and landed ones and the lamports. */
@@ -37,7 +38,7 @@ async function runSender(state: StateFolder, landed: readonly number[] = []): Pr
   })
   await using first = await openAppendFile(state.file('sender', JOURNAL_NAMES[0]), 'write')
   await using second = await openAppendFile(state.file('sender', JOURNAL_NAMES[1]), 'write')
-  recordFound(ledger, (await readJournal([first, second], 100)).entries)
+  recordFound(ledger, (await readJournal([first, second], 100)).entries, isFollowed)
   for (const n of landed) {
     const atMs = NOON_MS - 300_000 + n
     const lines = [
@@ -48,7 +49,7 @@ async function runSender(state: StateFolder, landed: readonly number[] = []): Pr
     await first.writeAt(await first.size(), `${lines.join('\n')}\n`)
     const tip = { account: ACCOUNT, payer: PAYER, lamports: BigInt(LAMPORTS) }
     const entry: JournalEntry = { signature: signature(n), state: 'landed', atMs, slot: 7, tip }
-    recordFound(ledger, [entry])
+    recordFound(ledger, [entry], isFollowed)
   }
   await ledger.flush()
   const [total] = await readTips(database, { fromMs: 0, toMs: NOON_MS, by: 'total' })
