@@ -109,9 +109,9 @@ export async function startSender(
       },
       onJournalFailure(error) {
         metrics.journalFailed()
-        deps.lifecycle?.degraded('sender', `the journal cannot be written: ${messageOf(error)}`)
+        deps.lifecycle?.degraded('sender journal', `the journal cannot be written: ${messageOf(error)}`)
       },
-      onJournalRecovery: () => deps.lifecycle?.recovered('sender'),
+      onJournalRecovery: () => deps.lifecycle?.recovered('sender journal'),
     }),
   )
   readings.receipts = receipts

@@ -9,7 +9,7 @@ import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import type { MetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
 import { createMetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
 import { parseSenderOptions, type SenderOptionsInput } from '../../src/sender/options.ts'
-import { type Sender, startSender } from '../../src/sender/service.ts'
+import { type Sender, type SenderDeps, startSender } from '../../src/sender/service.ts'
 import { openCounterInWorker } from '../../src/sender/tips/counter-in-worker.ts'
 import { TipLedger } from '../../src/sender/tips/ledger.ts'
 import { decodeBase58, encodeBase58 } from '../../src/solana/crypto/base58.ts'
@@ -107,6 +107,7 @@ export type SenderGiven = SenderOptionsInput & {
   readonly nodes?: NodeOptionsInput[]
   /** The journal files, to simulate disk failures. */
   readonly disk?: (file: AppendFile) => AppendFile
+  readonly lifecycle?: SenderDeps['lifecycle']
 }
 
 /** The sender over the given nodes, with its journal in a new folder. */
@@ -114,6 +115,7 @@ export async function startTestSender({
   folder,
   nodes = [],
   disk = (file) => file,
+  lifecycle,
   ...options
 }: SenderGiven): Promise<TestSender> {
   await using opening = new AsyncDisposableStack()
@@ -139,6 +141,7 @@ export async function startTestSender({
         upstream: upstreams.of(undefined),
         journalFiles: [await journal('journal-0'), await journal('journal-1')],
         tipLedger,
+        lifecycle,
         checkThreads: 1,
         identity: createSigningKey(new Uint8Array(32).fill(99)),
         version: 'test',

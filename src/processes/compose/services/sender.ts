@@ -3,6 +3,8 @@ import { join, resolve } from 'node:path'
 import { messageOf } from '../../../core/error.ts'
 import { openAppendFile } from '../../../platform/files/append.ts'
 import { type GrantedSchedule, scheduleThisThread } from '../../../platform/native/thread-schedule.ts'
+import type { BaseDeps } from '../../../platform/process/base-deps.ts'
+import type { Lifecycle } from '../../../platform/process/lifecycle.ts'
 import type { MemoryGuard } from '../../../platform/process/memory-guard.ts'
 import { JOURNAL_NAMES } from '../../../sender/receipts/journal.ts'
 import { type Sender, startSender } from '../../../sender/service.ts'
@@ -84,17 +86,17 @@ export async function openSender({ config, loaded }: ServiceSettings, deps: Send
 }
 
 /** The sender runs without its ledger where that cannot be opened, and reports it: transactions are not refused for it. */
-async function openTipLedger(
+export async function openTipLedger(
   folder: string,
-  { log, clock, random, lifecycle }: SenderPartDeps,
+  { log, clock, random, lifecycle }: BaseDeps & { readonly lifecycle: Pick<Lifecycle, 'degraded' | 'recovered'> },
 ): Promise<TipLedger | undefined> {
   const onFailure = (error: unknown) => {
     log.error({ err: error, folder }, 'the tip ledger cannot be written')
-    lifecycle.degraded('sender', `the tip ledger cannot be written: ${messageOf(error)}`)
+    lifecycle.degraded('sender tips', `the tip ledger cannot be written: ${messageOf(error)}`)
   }
   try {
     const counter = await openCounterInWorker(folder, { log, clock, random })
-    return new TipLedger({ counter, clock, onFailure, onRecovery: () => lifecycle.recovered('sender') })
+    return new TipLedger({ counter, clock, onFailure, onRecovery: () => lifecycle.recovered('sender tips') })
   } catch (error) {
     onFailure(error)
     return undefined
