@@ -135,6 +135,7 @@ export async function startSender(
             metrics.firstResponse(path, clock.monotonicMs() - receipt.acceptedMonotonicMs)
           }
         },
+        onThrown: (path, error) => log.error({ err: error, path }, 'a path failed instead of sending'),
       },
     ),
   )

@@ -32,7 +32,14 @@ function openTest(options: DispatchOptions = OPTIONS, slotMs = 400) {
     { clock, onFinished() {} },
   )
   const paths = [testPath('first'), testPath('second'), testPath('third')] as const
-  const dispatch = createDispatch(options, { paths, receipts, clock, slotMs: () => slotMs, onAttempt() {} })
+  const dispatch = createDispatch(options, {
+    paths,
+    receipts,
+    clock,
+    slotMs: () => slotMs,
+    onAttempt() {},
+    onThrown() {},
+  })
   const start = (signature: string, given: Partial<Receipt> = {}) => {
     const receipt = receiptOf(signature, { acceptedMonotonicMs: clock.monotonicMs(), ...given })
     receipts.add(receipt)
@@ -175,7 +182,15 @@ test('the other paths are used after the packets to the leaders left, or at once
   })
   const leaders = pathOf('leaders', () => queueMicrotask(() => steps.push('packets')))
   const paths = [pathOf('node'), leaders, pathOf('relay')]
-  using dispatch = createDispatch(OPTIONS, { paths, leaders, receipts, clock, slotMs: () => 400, onAttempt() {} })
+  using dispatch = createDispatch(OPTIONS, {
+    paths,
+    leaders,
+    receipts,
+    clock,
+    slotMs: () => 400,
+    onAttempt() {},
+    onThrown() {},
+  })
   const start = (signature: string) => {
     const receipt = receiptOf(signature)
     receipts.add(receipt)
@@ -189,3 +204,53 @@ test('the other paths are used after the packets to the leaders left, or at once
   start('two')
   assert.deepEqual(steps, ['node', 'relay'])
 })
+
+for (const hasLeaders of [true, false]) {
+  test(`a path that throws has failed and does not harm the others, ${hasLeaders ? 'after' : 'without'} the leaders`, async () => {
+    const clock = createManualClock()
+    using receipts = createReceipts(
+      { receiptsMax: 10, knownSignaturesMax: 1000, keepMs: 600_000, waitersMax: 1, waitersPerAddressMax: 1 },
+      { clock, onFinished() {} },
+    )
+    const [leaders, relay] = [testPath('leaders'), testPath('relay')]
+    let isBroken = true
+    const broken: Path = {
+      ...testPath('broken'),
+      send(_job, report) {
+        if (isBroken) throw new Error('as planned')
+        report({ to: 'broken', response: 'taken', message: '' })
+      },
+    }
+    const thrown: string[] = []
+    using dispatch = createDispatch(OPTIONS, {
+      paths: [broken, leaders, relay],
+      leaders: hasLeaders ? leaders : undefined,
+      receipts,
+      clock,
+      slotMs: () => 400,
+      onAttempt() {},
+      onThrown: (path, error) => thrown.push(`${path}: ${String(error)}`),
+    })
+    const start = async (signature: string) => {
+      const receipt = receiptOf(signature, { acceptedMonotonicMs: clock.monotonicMs() })
+      receipts.add(receipt)
+      dispatch.start(receipt)
+      await Promise.resolve()
+      return receipt.attempts
+        .map(({ path, response, message }) => [path, response, message].join(' ').trim())
+        .toSorted()
+    }
+    const others = ['leaders taken', 'relay taken']
+    assert.deepEqual(await start('one'), ['broken failed failed before sending', ...others])
+    assert.deepEqual(await start('two'), ['broken failed failed before sending', ...others])
+    clock.advance(OPTIONS.resendMs + 50)
+    await Promise.resolve()
+    assert.equal(relay.sent.length, 4, 'both are sent again')
+    assert.deepEqual(thrown, ['broken: Error: as planned'], 'reported once until it works again')
+    isBroken = false
+    assert.deepEqual(await start('three'), ['broken taken', ...others])
+    isBroken = true
+    await start('four')
+    assert.equal(thrown.length, 2)
+  })
+}

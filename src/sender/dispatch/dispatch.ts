@@ -30,6 +30,8 @@ export type DispatchDeps = {
   /** The length of a slot. */
   readonly slotMs: () => number
   onAttempt(report: AttemptReport, receipt: Receipt): void
+  /** A path threw instead of reporting; called again only after it has worked in between. */
+  onThrown(path: string, error: unknown): void
 }
 
 export type Dispatch = Disposable & {
@@ -45,12 +47,14 @@ const RESEND_BURST_MS = 2 * TICK_MS
 
 export function createDispatch(
   options: DispatchOptions,
-  { paths, leaders, receipts, clock, slotMs, onAttempt }: DispatchDeps,
+  { paths, leaders, receipts, clock, slotMs, onAttempt, onThrown }: DispatchDeps,
 ): Dispatch {
   const others = paths.filter((path) => path !== leaders)
   const resendMs = () => options.resendMs ?? RESEND_SLOTS * slotMs()
   /** In the order of `dueMs`, since every receipt waits equally long, but for those of the moment in which the length of a slot changed. */
   const waiting = new Set<{ readonly receipt: Receipt; readonly dueMs: number }>()
+  /** Paths that threw the last time. */
+  const throwing = new Set<Path>()
   const perSecond = options.resendsPerSecond
   const resends = new TokenBucket(
     { capacity: Math.max(1, (perSecond * RESEND_BURST_MS) / 1000), perSecond },
@@ -61,12 +65,23 @@ export function createDispatch(
     const { job } = receipt
     if (job === undefined) return
     const isUsed = (path: Path) => path.isOpen && (!isResend || path.hasSpare)
-    const sendOn = (path: Path) =>
-      path.send(job, (attempt) => {
-        const report = { ...attempt, path: path.name }
-        receipts.recordAttempt(receipt, report)
-        onAttempt(report, receipt)
-      })
+    const sendOn = (path: Path) => {
+      const report = (attempt: Omit<AttemptReport, 'path'>) => {
+        const named = { ...attempt, path: path.name }
+        receipts.recordAttempt(receipt, named)
+        onAttempt(named, receipt)
+      }
+      // An error thrown in a microtask or timer would end the thread, and with it all paths.
+      try {
+        path.send(job, report)
+        throwing.delete(path)
+      } catch (error) {
+        if (!throwing.has(path)) onThrown(path.name, error)
+        throwing.add(path)
+        // Receipts are public, and the error may contain an address.
+        report({ to: path.name, response: 'failed', message: 'failed before sending' })
+      }
+    }
     const sendOnOthers = () => {
       for (const path of others) if (isUsed(path)) sendOn(path)
     }

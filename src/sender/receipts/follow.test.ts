@@ -85,6 +85,7 @@ function rig(options: RigOptions = { resendMs: 2000, endMs: 60_000 }) {
       clock,
       slotMs: () => 400,
       onAttempt: (report) => attempts.push(report),
+      onThrown() {},
     },
   )
   const unlanded: Receipt[] = []
