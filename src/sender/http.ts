@@ -188,8 +188,10 @@ export function startSenderServer(options: ServerOptions, deps: ServerDeps): Pro
       const message = 'response is signature or none'
       return sendJson(response, 400, { error: 'invalid-params', message, request_id: requestId }, CORS)
     }
-    const body = await readAll(request, response, bodyBytesMax, { requestId, docsUrl })
-    if (body === undefined) return
+    const read = await readBody(request, { bodyBytesMax })
+    // A body that could not be read is not reported as a refusal, since no transaction was read.
+    if (!read.ok) return read.reason === 'too-large' ? refuseTooLarge(call) : undefined
+    const { body } = read
     const decode = (): Decoded =>
       kind === 'bytes' ? decodeWire(body, options) : decodeText(body.toString('latin1').trim(), undefined, options)
     const outcome = await accept(decode, address)
@@ -198,6 +200,12 @@ export function startSenderServer(options: ServerOptions, deps: ServerDeps): Pro
       return sendText(response, 200, format === 'none' ? '' : outcome.signature, CORS)
     }
     refuse(response, outcome.refusal, requestId)
+  }
+
+  function refuseTooLarge(call: HttpCall): void {
+    if (isOverReads(call)) return
+    const { status, body } = responseTooLarge(bodyBytesMax, { requestId: call.requestId, docsUrl })
+    sendText(call.response, status, body, { 'content-type': 'application/json', ...CORS })
   }
 
   async function sendReceipt({ response, query, requestId, address }: HttpCall, signature: string): Promise<void> {
@@ -254,22 +262,6 @@ function refuseMediaType(request: IncomingMessage, response: ServerResponse, req
 
 const RAW_TYPES =
   'Content-Type: application/octet-stream (the bytes), text/plain (base64 or base58) or application/json (a JSON-RPC call) is required'
-
-/** Undefined for a body that could not be read; it is not reported as a refusal, since no transaction was read. */
-async function readAll(
-  request: IncomingMessage,
-  response: ServerResponse,
-  bodyBytesMax: number,
-  errors: ErrorContext,
-): Promise<Buffer | undefined> {
-  const read = await readBody(request, { bodyBytesMax })
-  if (read.ok) return read.body
-  if (read.reason === 'too-large') {
-    const { status, body } = responseTooLarge(bodyBytesMax, errors)
-    sendText(response, status, body, { 'content-type': 'application/json', ...CORS })
-  }
-  return undefined
-}
 
 /** The head as an `IncomingMessage` would present it; the headers are searched only for a trusted proxy. */
 function requestOf({ headers, connection }: PostHead): Parameters<ReturnType<typeof createClientAddress>>[0] {

@@ -23,6 +23,8 @@ const LIMITS = {
 
 /** The node accepts every transaction and none lands, so all stay pending. */
 const RAW = { 'content-type': 'text/plain' }
+/** Above `bodyBytesMax`. */
+const LARGE = 'x'.repeat(9000)
 
 describe('one address cannot exhaust shared resources', () => {
   let node: FakeNode
@@ -116,6 +118,9 @@ describe('one address cannot exhaust shared resources', () => {
         '/api/v1/transactions',
         { method: 'POST', body: 'AA', headers: { 'content-type': 'image/png' } },
       ],
+      ['JSON of no such type', '/', { method: 'POST', body: health, headers: { 'content-type': 'image/png' } }],
+      ['too large', '/', { method: 'POST', body: LARGE }],
+      ['a transaction that is too large', '/api/v1/transactions', { method: 'POST', body: LARGE, headers: RAW }],
       ['tips', '/tips', {}],
       ['ping', '/ping', {}],
       ['nowhere', '/nowhere', {}],

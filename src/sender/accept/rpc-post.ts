@@ -5,8 +5,10 @@ import type { Random } from '../../core/random.ts'
 import { contentFieldsOf, isJsonRequest, JSON_REQUIRED } from '../../platform/http/request-headers.ts'
 import type { HttpResponse, PostHandler, PostHead } from '../../platform/http/server/post.ts'
 import { createRequestIds } from '../../platform/http/server/request-id.ts'
+import { writeError } from '../../solana/json/json-rpc.ts'
 import type { TransactionLimits } from '../../solana/transaction/types.ts'
 import { base64CharsMax } from './decode.ts'
+import { errorOf, retryAfterOf } from './refusal.ts'
 import { createRpc, type RpcDeps, type RpcResponse } from './rpc.ts'
 
 export type RpcPostsDeps = RpcDeps & {
@@ -38,11 +40,12 @@ export function createRpcPosts(commonHeaders: Readonly<Record<string, string>>, 
     validate(head) {
       const requestId = requestIdOf(head.headers)
       const errors = { requestId, docsUrl }
-      const fault = contentFaultOf(head.headers)
-      if (fault !== undefined) return { requestId, response: refuseMediaType(fault, errors) }
-      const tooLarge = () => responseTooLarge(bodyBytesMax, errors)
-      if ((head.bodyBytes ?? 0) > bodyBytesMax) return { requestId, response: tooLarge() }
       const address = deps.addressOf(head)
+      const fault = contentFaultOf(head.headers)
+      if (fault !== undefined)
+        return { requestId, response: refuseOverReads(address, errors) ?? refuseMediaType(fault, errors) }
+      const tooLarge = () => refuseOverReads(address, errors) ?? responseTooLarge(bodyBytesMax, errors)
+      if ((head.bodyBytes ?? 0) > bodyBytesMax) return { requestId, response: tooLarge() }
       return {
         requestId,
         bodyBytesMax,
@@ -57,6 +60,15 @@ export function createRpcPosts(commonHeaders: Readonly<Record<string, string>>, 
         },
       }
     },
+  }
+
+  /** For a request that is refused before its calls are counted: takes it from the reads of its address, and refuses it by that limit beyond. */
+  function refuseOverReads(address: string, errors: ErrorContext): HttpResponse | undefined {
+    const refusal = deps.takeRead(address)
+    if (refusal === undefined) return undefined
+    deps.refusals.record(refusal, errors.requestId)
+    const body = writeError('null', errorOf(refusal, errors))
+    return httpResponseOf({ status: 429, body, retryAfterSeconds: retryAfterOf(refusal) })
   }
 }
 

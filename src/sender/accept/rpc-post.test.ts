@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createManualClock } from '../../core/clock.ts'
+import { createSeededRandom } from '../../core/random.ts'
+import type { HttpResponse } from '../../platform/http/server/post.ts'
+import { TRANSACTION_LIMITS } from '../../solana/transaction/types.ts'
+import { refuseLimit } from './refusal.ts'
+import { createRpcPosts } from './rpc-post.ts'
+
+/** Posts of addresses with two reads each. */
+function openTest() {
+  const reads = new Map<string, number>()
+  const recorded: string[] = []
+  const posts = createRpcPosts(
+    {},
+    {
+      accept: () => assert.fail('nothing is read'),
+      terms: { minTipLamports: 1_000_000, tipAccounts: [] },
+      transactionLimits: TRANSACTION_LIMITS,
+      version: 'test',
+      isHealthy: () => true,
+      takeRead(address) {
+        const left = reads.get(address) ?? 2
+        reads.set(address, left - 1)
+        return left > 0 ? undefined : refuseLimit('readsPerAddressPerSecond', 2, 1500)
+      },
+      refusals: { report: () => assert.fail('no transaction'), record: (_, requestId) => recorded.push(requestId) },
+      onDuplicate() {},
+      addressOf: ({ connection }) => connection.remoteAddress ?? '',
+      clock: createManualClock(),
+      random: createSeededRandom(1),
+    },
+  )
+  return { posts, recorded }
+}
+
+const JSON_HEAD = ['content-type', 'application/json', 'x-request-id', 'mine']
+
+for (const [what, headers, bodyBytes, status] of [
+  ['of another type', ['content-type', 'image/png', 'x-request-id', 'mine'], 10, 415],
+  ['that is too large', JSON_HEAD, 100_000, 413],
+  ['that turns out to be too large', JSON_HEAD, undefined, 413],
+] as const) {
+  test(`a body ${what} is taken from the reads of its address`, async () => {
+    const { posts, recorded } = openTest()
+    const respond = async (remoteAddress: string): Promise<HttpResponse> => {
+      const decision = posts.validate({ target: '/', headers, bodyBytes, connection: { remoteAddress } })
+      return 'response' in decision ? decision.response : decision.tooLarge()
+    }
+    for (let n = 0; n < 2; n++) assert.equal((await respond('a')).status, status)
+    const refused = await respond('a')
+    assert.deepEqual([refused.status, refused.headers['retry-after']], [429, '2'])
+    const { error } = JSON.parse(String(refused.body)) as { error: { code: number; data: Record<string, unknown> } }
+    assert.deepEqual(
+      [error.code, error.data['limit'], error.data['size'], error.data['request_id']],
+      [-32429, 'readsPerAddressPerSecond', 2, 'mine'],
+    )
+    assert.deepEqual(recorded, ['mine'])
+    assert.equal((await respond('b')).status, status, 'others have reads of their own')
+  })
+}
