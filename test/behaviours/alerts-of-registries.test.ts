@@ -173,7 +173,12 @@ describe('alerts on the samples of a registry', () => {
 
   test('the sender, shreds and the ring', async () => {
     const senderOf = (registry: MetricsRegistry) =>
-      senderMetrics(registry, ['a'], { pending: () => 0, receipts: () => 0, connections: () => 0 })
+      senderMetrics(registry, ['a'], {
+        pending: () => 0,
+        receipts: () => 0,
+        knownSignatures: () => 0,
+        connections: () => 0,
+      })
     await expectOn(
       'SluiceSenderNotLanding',
       async (registry) => {

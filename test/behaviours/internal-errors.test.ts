@@ -70,6 +70,7 @@ const LISTENERS: readonly {
           listen: LISTEN,
           trustedProxies: [],
           readsPerAddressPerSecond: 100,
+          receiptsMax: 1,
           waitersMax: 1,
           waitersPerAddressMax: 1,
           ...TRANSACTION_LIMITS,

@@ -10,7 +10,7 @@ import { putTipDays } from '../../../sender/tips/days.ts'
 import { createLedgerFile } from '../../../sender/tips/ledger-file.ts'
 import { openReportStore } from '../../../shreds/report/store.ts'
 import { REPORT_FILE } from '../services/shreds.ts'
-import { keepLinked, putInPlace } from './restored-files.ts'
+import { keepAside, keepLinked, putInPlace } from './restored-files.ts'
 import {
   type ContentDeps,
   findOtherKeys,

@@ -36,7 +36,11 @@ export const STATE_FILES: readonly StateFile[] = [
     'the last hour of the execution service, as its page shows it',
     'the source, for new blocks',
   ),
-  backup('sender/tips.db', 'tips per day, account and payer', 'every row, and which transactions of the last hour are counted'),
+  backup(
+    'sender/tips.db',
+    'tips per day, account and payer',
+    'every row, and which transactions of the last hour are counted',
+  ),
   madeAgain('sender/tips.db-*', 'rows not yet in tips.db', 'the backup reads them'),
   madeAgain(
     'sender/*.before-restore-*',

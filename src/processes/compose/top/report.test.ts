@@ -8,7 +8,12 @@ import { createTopReport, type TopDeps } from './report.ts'
 
 test('a transaction that the sender refused because of a limit is one refusal, under the name of the limit', () => {
   using registry = createMetricsRegistry()
-  const metrics = senderMetrics(registry, [], { pending: () => 0, receipts: () => 0, connections: () => 0 })
+  const metrics = senderMetrics(registry, [], {
+    pending: () => 0,
+    receipts: () => 0,
+    knownSignatures: () => 0,
+    connections: () => 0,
+  })
   const reporter = createRefusalReporter(metrics, undefined)
   for (let times = 0; times < 5; times++) reporter.report(refuseLimit('perPayerPerSecond', 5, 200), 'r')
   reporter.report({ code: 'tip-missing', message: '', data: {} }, 'r')
