@@ -3,6 +3,8 @@ export function listenAddress(option: {
   listen: string
   tls?: { cert: string; key: string } | undefined
   plaintext?: 'behind-proxy' | undefined
+  addressConnectionsMax?: number | undefined
+  addressConnectionsPerSecond?: number | undefined
 }) {
   const colon = option.listen.lastIndexOf(':')
   return {
@@ -10,6 +12,8 @@ export function listenAddress(option: {
     port: portOf(option.listen),
     tls: option.tls,
     plaintext: option.plaintext,
+    addressConnectionsMax: option.addressConnectionsMax,
+    addressConnectionsPerSecond: option.addressConnectionsPerSecond,
   }
 }
 

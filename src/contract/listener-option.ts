@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { portOf } from './listen-address.ts'
+import { integer } from './option-fields.ts'
 
-/** Options of a listener in each section of the config file: `listen`, and `tls` or `plaintext` for a public address. */
+/** Options of a listener in each section of the config file: `listen`, `tls` or `plaintext` for a public address, and what one client address may open. */
 export function listenerOption(listen: string) {
   return {
     listen: z
@@ -21,8 +22,19 @@ export function listenerOption(listen: string) {
       .literal('behind-proxy')
       .optional()
       .describe('Set if a proxy in front terminates TLS; allows a public address without tls.'),
+    addressConnectionsMax: integer(1, 1_000_000)
+      .default(200)
+      .describe(
+        'Open connections of one client address; an IPv6 /64 counts as one. Loopback, and all clients behind a proxy (plaintext), are not counted.',
+      ),
+    addressConnectionsPerSecond: integer(1, 1_000_000)
+      .default(50)
+      .describe('New connections of one client address per second; as a burst it may open addressConnectionsMax.'),
   }
 }
+
+/** Its keys, which a service receives as the options of its listener. */
+export type ListenerKey = keyof ReturnType<typeof listenerOption>
 
 /** Origins of web pages, as a browser sends them in the header Origin. */
 export function originsOption(description: string) {

@@ -1,5 +1,6 @@
 import type { Access } from '../access/call-access.ts'
 import type { DocsUrl } from '../contract/errors.ts'
+import type { ListenerKey } from '../contract/listener-option.ts'
 import type { StaticFiles } from '../platform/http/server/static-file.ts'
 import type { ListenerOptions } from '../platform/net/listener.ts'
 import type { ListenerMetrics } from '../platform/net/listener-metrics.ts'
@@ -19,17 +20,7 @@ import type { WsServerOptions } from './stream/ws.ts'
 /** The configuration of the service, without what its caller uses to open the listener, the source and the history. */
 export type ExecutionSettings = Omit<
   ExecutionOptions,
-  | 'enabled'
-  | 'listen'
-  | 'tls'
-  | 'plaintext'
-  | 'publicUrl'
-  | 'ring'
-  | 'ringStart'
-  | 'ringRead'
-  | 'node'
-  | 'simulated'
-  | 'history'
+  ListenerKey | 'enabled' | 'publicUrl' | 'ring' | 'ringStart' | 'ringRead' | 'node' | 'simulated' | 'history'
 > & {
   readonly listen: ListenerOptions
   readonly ws?: Pick<WsServerOptions, 'countsLoopback'>

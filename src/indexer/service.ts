@@ -1,5 +1,6 @@
 import { dirname, join } from 'node:path'
 import type { Access } from '../access/call-access.ts'
+import type { ListenerKey } from '../contract/listener-option.ts'
 import type { ListenerOptions } from '../platform/net/listener.ts'
 import type { ListenerMetrics } from '../platform/net/listener-metrics.ts'
 import type { BaseDeps } from '../platform/process/base-deps.ts'
@@ -52,7 +53,7 @@ export type Indexer = AsyncDisposable & {
 
 /** Writes blocks from a node into tables and serves SQL over HTTP. The database runs in a child process. */
 export async function startIndexer(
-  options: Omit<IndexerOptions, 'listen' | 'tls' | 'plaintext' | 'enabled' | 'engine' | 'clickhouse'>,
+  options: Omit<IndexerOptions, ListenerKey | 'enabled' | 'engine' | 'clickhouse'>,
   environment: {
     readonly listener: ListenerOptions
     /** File of the embedded database. */

@@ -1,5 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import type { DocsUrl } from '../contract/errors.ts'
+import type { ListenerKey } from '../contract/listener-option.ts'
 import { messageOf } from '../core/error.ts'
 import type { AppendFile } from '../platform/files/append.ts'
 import type { ListenerOptions } from '../platform/net/listener.ts'
@@ -64,7 +65,7 @@ export type Sender = AsyncDisposable & {
 
 /** Accepts tipped transactions over HTTP, checks them, dispatches them on every path and follows them on the chain. */
 export async function startSender(
-  options: Omit<SenderOptions, 'listen' | 'tls' | 'plaintext' | 'publicUrl' | 'enabled' | 'priority'> & {
+  options: Omit<SenderOptions, ListenerKey | 'publicUrl' | 'enabled' | 'priority'> & {
     readonly listener: ListenerOptions
   },
   deps: SenderDeps,

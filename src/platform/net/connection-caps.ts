@@ -9,7 +9,7 @@ export type ConnectionCapsOptions = {
   connectionsMax?: number | undefined
   /** Open connections of one address. */
   perAddressMax?: number | undefined
-  /** New connections of one address within a second. */
+  /** New connections of one address in a second, on average. At once it may open as many as it may have open. */
   perAddressPerSecond?: number | undefined
   /** Addresses without limits of their own, for instance a proxy in front; loopback by default. */
   isExempt?: ((address: string) => boolean) | undefined
@@ -23,6 +23,8 @@ export type ConnectionCaps = {
   /** Removes a counted connection. */
   leave(address: string): void
   open(): number
+  /** The size of each limit. */
+  readonly sizes: Readonly<Record<ConnectionRefusal, number>>
 }
 
 const DEFAULTS = { connectionsMax: 20_000, perAddressMax: 200, perAddressPerSecond: 50 }
@@ -52,7 +54,9 @@ export function createConnectionCaps(
     total: options.connectionsMax ?? DEFAULTS.connectionsMax,
     key: options.perAddressMax ?? DEFAULTS.perAddressMax,
   }
-  const rates = createKeyedBuckets({ perSecond, burst: perSecond }, () => clock.monotonicMs(), fresh)
+  // A program that opens all its connections when it starts is within both limits.
+  const burst = Math.max(perSecond, maxima.key)
+  const rates = createKeyedBuckets({ perSecond, burst }, () => clock.monotonicMs(), fresh)
   return {
     enter(address) {
       if (isExempt(address)) return open.takeUnkeyed(1, maxima.total) && 'connections'
@@ -69,6 +73,7 @@ export function createConnectionCaps(
       else open.release(peerKey(address), 1)
     },
     open: () => open.total,
+    sizes: { connections: maxima.total, 'address-connections': maxima.key, 'address-rate': perSecond },
   }
 }
 

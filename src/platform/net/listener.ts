@@ -1,10 +1,18 @@
 import { createServer, isIP, type Server, type Socket } from 'node:net'
-import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls'
+import {
+  createSecureContext,
+  createServer as createTlsServer,
+  type SecureContext,
+  TLSSocket,
+  type Server as TlsServer,
+} from 'node:tls'
 import type { Clock } from '../../core/clock.ts'
 import { messageOf, ServiceError } from '../../core/error.ts'
+import { TokenBucket } from '../../core/token-bucket.ts'
 import { systemClock } from '../process/clock.ts'
 import { type Logger, silentLogger } from '../telemetry/logger.ts'
 import {
+  type ConnectionCaps,
   type ConnectionCapsOptions,
   type ConnectionCounts,
   type ConnectionRefusal,
@@ -12,6 +20,7 @@ import {
   isLoopbackAddress,
 } from './connection-caps.ts'
 import { createDescriptorReserve } from './descriptor-reserve.ts'
+import type { OverloadResponse } from './overload-response.ts'
 import { withSharedReads } from './shared-reads.ts'
 import { createTlsEntry } from './tls-entry.ts'
 import { checkTlsFiles, openTlsFiles, type TlsFiles, type TlsFilesOptions } from './tls-files.ts'
@@ -23,6 +32,9 @@ export type ListenerOptions = {
   tls?: TlsFiles | undefined
   /** Set by the operator who runs a TLS proxy in front; without it a public address needs `tls`. */
   plaintext?: 'behind-proxy' | undefined
+  /** Open connections of one address, and new ones per second. */
+  addressConnectionsMax?: number | undefined
+  addressConnectionsPerSecond?: number | undefined
   /** Called for each new connection; false refuses it because memory runs short. */
   mayAccept?: (() => boolean) | undefined
   /** Where connections are counted, for a port that several threads listen on. */
@@ -32,7 +44,8 @@ export type ListenerOptions = {
 }
 
 /** Why a connection was refused. */
-export type ListenerRefusal = ConnectionRefusal | 'memory' | 'descriptors' | 'tls-handshake'
+export type ListenerRefusal = AcceptRefusal | 'tls-handshake'
+type AcceptRefusal = ConnectionRefusal | 'memory' | 'descriptors'
 export const LISTENER_REFUSALS = [
   'connections',
   'address-connections',
@@ -57,8 +70,8 @@ export type ListenerDeps = {
   tlsFiles?: TlsFilesOptions | undefined
   /** The operator's listener may use the reserved descriptors. */
   isForOperator?: boolean | undefined
-  /** Responds to a connection without TLS that is refused for a shortage, and closes it; without this it is reset. */
-  overloadResponse?: ((socket: Socket, shortage: 'descriptors' | 'memory') => void) | undefined
+  /** Responds to a connection that is refused, and closes it; without this it is reset. */
+  overloadResponse?: OverloadResponse | undefined
   onRefused?: ((reason: ListenerRefusal) => void) | undefined
   onNotAfter?: ((notAfterMs: number, failure?: string) => void) | undefined
 }
@@ -79,6 +92,8 @@ export type Listener = AsyncDisposable & {
 const TLS_HANDSHAKE_MS = 5000
 /** TCP keep-alive: after this long without a byte the system probes the peer. */
 const KEEP_ALIVE_PROBE_MS = 30_000
+/** TLS handshakes per second with clients over a limit, which are made only to name it. Other such clients are reset before any cryptography. */
+const REFUSAL_HANDSHAKES = { capacity: 10, perSecond: 10 }
 const BACKLOG = 1024
 /** The kernel queues one connection more than the backlog. */
 const QUEUE_MAX = BACKLOG + 1
@@ -95,6 +110,7 @@ export async function openListener(options: ListenerOptions, deps: ListenerDeps)
 
   await using opening = new AsyncDisposableStack()
   let tlsServer: TlsServer | undefined
+  let secureContext: SecureContext | undefined
   if (options.tls) {
     const files = opening.use(
       await openTlsFiles(
@@ -102,7 +118,10 @@ export async function openListener(options: ListenerOptions, deps: ListenerDeps)
         {
           log,
           clock,
-          onPair: (pair) => tlsServer?.setSecureContext(pair),
+          onPair(pair) {
+            tlsServer?.setSecureContext(pair)
+            secureContext = createSecureContext(pair)
+          },
           onNotAfter: deps.onNotAfter,
         },
         deps.tlsFiles,
@@ -113,12 +132,13 @@ export async function openListener(options: ListenerOptions, deps: ListenerDeps)
       handshakeTimeout: TLS_HANDSHAKE_MS,
       ...(deps.alpnProtocols ? { ALPNProtocols: deps.alpnProtocols } : {}),
     })
+    secureContext = createSecureContext(files.pair)
     tlsServer.on('secureConnection', (socket) => deps.onConnection(socket))
     // The runtime has closed the socket already.
     tlsServer.on('tlsClientError', () => deps.onRefused?.('tls-handshake'))
   }
 
-  const refuse = (connection: Socket, peer: string): ListenerRefusal | undefined => {
+  const refuse = (connection: Socket, peer: string): AcceptRefusal | undefined => {
     if (options.mayAccept?.() === false) return 'memory'
     if (reserve?.isTouchedBy(connection) === true) return 'descriptors'
     return caps.enter(peer)
@@ -129,6 +149,7 @@ export async function openListener(options: ListenerOptions, deps: ListenerDeps)
     onTls: (socket) => void tlsServer?.emit('connection', socket),
     onRefused: () => deps.onRefused?.('tls-handshake'),
   })
+  const turnAway = createTurnAway({ ...deps, clock, sizes: caps.sizes, secureContext: () => secureContext })
   const { readBuffer, allowHalfOpen = false } = deps
   const accept = (connection: Socket) => {
     accepted += 1
@@ -140,9 +161,7 @@ export async function openListener(options: ListenerOptions, deps: ListenerDeps)
     const refusal = refuse(connection, peer)
     if (refusal) {
       deps.onRefused?.(refusal)
-      const isShortage = refusal === 'descriptors' || refusal === 'memory'
-      if (isShortage && deps.overloadResponse && !tlsServer) deps.overloadResponse(connection, refusal)
-      else connection.resetAndDestroy()
+      turnAway(connection, refusal)
       return
     }
     const socket = readBuffer && !tlsServer ? withSharedReads(connection, readBuffer, { allowHalfOpen }) : connection
@@ -194,6 +213,32 @@ export async function openListener(options: ListenerOptions, deps: ListenerDeps)
   }
 }
 
+type TurnAwayDeps = Pick<ListenerDeps, 'overloadResponse' | 'alpnProtocols'> & {
+  clock: Clock
+  sizes: ConnectionCaps['sizes']
+  /** Undefined where the port has no TLS. */
+  secureContext: () => SecureContext | undefined
+}
+
+/** Refuses connections: over HTTP where that costs little, otherwise with a reset. */
+function createTurnAway({ overloadResponse, alpnProtocols, clock, sizes, secureContext }: TurnAwayDeps) {
+  const handshakes = new TokenBucket(REFUSAL_HANDSHAKES, clock.monotonicMs())
+  return (connection: Socket, refusal: AcceptRefusal): void => {
+    const isShortage = refusal === 'descriptors' || refusal === 'memory'
+    const refused = isShortage ? refusal : { reason: refusal, size: sizes[refusal] }
+    const context = secureContext()
+    if (overloadResponse === undefined) connection.resetAndDestroy()
+    else if (context === undefined) overloadResponse(connection, refused)
+    else if (isShortage || !handshakes.take(1, clock.monotonicMs())) connection.resetAndDestroy()
+    else
+      overloadResponse(connection, refused, (raw) => {
+        raw.on('error', ignore)
+        const alpn = alpnProtocols ? { ALPNProtocols: alpnProtocols } : {}
+        return new TLSSocket(raw, { isServer: true, secureContext: context, ...alpn })
+      })
+  }
+}
+
 /** Throws what `openListener` would throw before it binds the port. */
 export async function checkListener(options: ListenerOptions): Promise<void> {
   refusePublicPlaintext(options)
@@ -219,7 +264,9 @@ function printHostPort(host: string, port: number): string {
 }
 
 /** Behind a proxy every connection has the proxy's address, so addresses are not limited there. */
-function capsFor(options: ListenerOptions, caps: ConnectionCapsOptions = {}): ConnectionCapsOptions {
+function capsFor(options: ListenerOptions, given: ConnectionCapsOptions = {}): ConnectionCapsOptions {
+  const { addressConnectionsMax: perAddressMax, addressConnectionsPerSecond: perAddressPerSecond } = options
+  const caps = { perAddressMax, perAddressPerSecond, ...given }
   if (options.plaintext !== 'behind-proxy' || caps.isExempt) return caps
   return { ...caps, isExempt: () => true }
 }

@@ -35,9 +35,6 @@ export async function openExecution(settings: ServiceSettings, deps: ExecutionPa
   const { config, loaded } = settings
   const { state, access, log, clock, random, registry, lifecycle, listenerMetrics } = deps
   const {
-    listen,
-    tls,
-    plaintext,
     publicUrl: _publicUrl,
     ring: _ring,
     node: _node,
@@ -75,7 +72,7 @@ export async function openExecution(settings: ServiceSettings, deps: ExecutionPa
   const opened = opening.move()
   return {
     start(port) {
-      const listener = listenerOf({ listen, tls, plaintext }, loaded.folder, deps.memory.mayOpenStream)
+      const listener = listenerOf(config.execution, loaded.folder, deps.memory.mayOpenStream)
       return startExecution(
         {
           ...options,

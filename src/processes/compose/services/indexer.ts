@@ -18,12 +18,12 @@ export type IndexerPartDeps = ServiceContext<'indexer'> & {
 
 /** The indexer as its section of the configuration sets it up. It reads from the shared nodes and keeps its data in the state folder. */
 export async function openIndexer({ config, loaded }: ServiceSettings, deps: IndexerPartDeps): Promise<Indexer> {
-  const { listen, tls, plaintext, publicUrl, enabled: _enabled, engine, clickhouse, ...options } = config.indexer
+  const { publicUrl, enabled: _enabled, engine, clickhouse, ...options } = config.indexer
   const { access, upstreams, log, clock, random, registry, lifecycle, listenerMetrics, env } = deps
   return startIndexer(
     options,
     {
-      listener: listenerOf({ listen, tls, plaintext }, loaded.folder, deps.memory.mayAccept),
+      listener: listenerOf(config.indexer, loaded.folder, deps.memory.mayAccept),
       dataFile: join(await deps.state.folder('indexer'), 'chain.duckdb'),
       ...(engine === 'clickhouse' && clickhouse !== undefined
         ? await clickHouseOf(clickhouse, { env, folder: loaded.folder })

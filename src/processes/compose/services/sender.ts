@@ -39,7 +39,7 @@ const KEEP_TIP_KEYS =
 export async function openSender({ config, loaded }: ServiceSettings, deps: SenderPartDeps): Promise<SenderPart> {
   const { state, upstreams, log, clock, random, registry, lifecycle, env, listenerMetrics } = deps
   await using opening = new AsyncDisposableStack()
-  const { listen, tls, plaintext, publicUrl: _publicUrl, enabled: _enabled, priority, ...options } = config.sender
+  const { publicUrl: _publicUrl, enabled: _enabled, priority, ...options } = config.sender
   const keysDir = await state.folder('keys')
   const isNew = options.tipAccounts.length === 0 && !hasTipKeys(keysDir)
   const tipAccounts = options.tipAccounts.length > 0 ? options.tipAccounts : await openTipAccounts(keysDir, random)
@@ -59,7 +59,7 @@ export async function openSender({ config, loaded }: ServiceSettings, deps: Send
       {
         ...options,
         tipAccounts,
-        listener: listenerOf({ listen, tls, plaintext }, loaded.folder, deps.memory.mayAccept),
+        listener: listenerOf(config.sender, loaded.folder, deps.memory.mayAccept),
       },
       {
         upstream: upstreams.of(undefined),
