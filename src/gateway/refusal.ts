@@ -97,13 +97,17 @@ export function refuseOverLimit(over: OverLimit, method: string, nowMs: number):
   }
 }
 
-export function refusePermit({ limitName, limitSize }: NoPermit, subscription?: string): Refusal {
+/** A permit is free when the client closes something, at a time that is not known here. */
+export const PERMIT_RETRY_MS = 5000
+
+/** `cost` is that of the refused call in units. */
+export function refusePermit({ limitName, limitSize }: NoPermit, cost: number, subscription?: string): Refusal {
   return {
     ...(subscription === undefined ? {} : { subscription }),
     code: 'rate-limited',
     message: `limit reached: ${limitSize} ${LIMIT_LABELS[limitName]}`,
-    data: { reason: 'connections', limit: limitName, size: limitSize },
-    retryAfterSeconds: 5,
+    data: { reason: 'connections', limit: limitName, size: limitSize, cost, retryAfterMs: PERMIT_RETRY_MS },
+    retryAfterSeconds: PERMIT_RETRY_MS / 1000,
   }
 }
 

@@ -211,7 +211,9 @@ describe('the gRPC server', () => {
     const { token, id } = await on.gateway.subscribe({ overrides: { grpcStreams: 1, unitsPerMonth: 2 } })
     const first = openNext(tokenMetadata(token))
     await first.headers
-    for (const [path, expected] of [[SUBSCRIBE, /1 open gRPC streams; limit: grpcStreams/]] as const) {
+    for (const [path, expected] of [
+      [SUBSCRIBE, /1 open gRPC streams; limit: grpcStreams; try again in 5000 ms/],
+    ] as const) {
       const startMs = performance.now()
       const refused = await openStream(on.client, path, tokenMetadata(token)).ended
       assert.equal(refused.code, GrpcCode.resourceExhausted)

@@ -255,6 +255,7 @@ describe('the WebSocket server', () => {
     await b.call('rootSubscribe')
     const { error } = (await b.call('slotSubscribe', [], 'x')) as Response
     assert.deepEqual([error.code, error.data['limit'], error.data['size']], [-32429, 'wsSubscriptions', 2])
+    assert.deepEqual([typeof error.data['cost'], error.data['retryAfterMs']], ['number', 5000])
     await b.call('rootUnsubscribe', [FIRST_ID])
     assert.equal(((await b.call('slotSubscribe')) as Response).result, FIRST_ID + 1)
     a.socket.close()

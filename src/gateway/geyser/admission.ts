@@ -1,6 +1,7 @@
 import type { Call } from '../../access/admission.ts'
 import type { Access } from '../../access/call-access.ts'
 import type { Caller } from '../../access/callers.ts'
+import { methodCost } from '../../access/plan.ts'
 import type { Charged } from '../../access/quota/charge.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { GrpcCall } from '../../platform/grpc/call.ts'
@@ -69,7 +70,10 @@ export function createGeyserAdmission(
     const acquired = access.permits.acquire(subscription, 'grpcStreams', caller.limits)
     if (acquired.ok) return acquired
     meter.refused(acquired.limitName)
-    return { ok: false, status: grpcStatusOf(refusePermit(acquired), access.quota(caller)) } as const
+    return {
+      ok: false,
+      status: grpcStatusOf(refusePermit(acquired, methodCost(caller.limits, method)), access.quota(caller)),
+    } as const
   }
 
   function charge(caller: Caller, charged: Call): Charged | RefusedCharge {

@@ -34,6 +34,7 @@ function detailsOf({ data }: Refusal): string[] {
     const named = Object.entries({ reason, fix }).filter(([, text]) => typeof text === 'string')
     return named.map(([name, text]) => `${name}: ${String(text)}`)
   }
-  if (typeof retryAfterMs !== 'number' || typeof resetsAt !== 'string') return [`limit: ${limit}`]
-  return [`limit: ${limit}`, `try again in ${retryAfterMs} ms (${resetsAt})`]
+  if (typeof retryAfterMs !== 'number') return [`limit: ${limit}`]
+  const when = typeof resetsAt === 'string' ? ` (${resetsAt})` : ''
+  return [`limit: ${limit}`, `try again in ${retryAfterMs} ms${when}`]
 }

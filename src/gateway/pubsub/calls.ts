@@ -1,5 +1,6 @@
 import type { Access } from '../../access/call-access.ts'
 import type { Caller } from '../../access/callers.ts'
+import { methodCost } from '../../access/plan.ts'
 import type { HeldBytes } from '../../platform/http/held-bytes.ts'
 import { type RpcCall, writeCall } from '../../solana/json/json-rpc.ts'
 import { readCompleteResponse } from '../../upstreams/complete-response.ts'
@@ -77,7 +78,8 @@ export function createWsCalls(deps: WsCallsDeps): WsCalls {
       if (inFlight >= IN_FLIGHT_MAX) {
         meter.refused('callsInFlight', { subscription: caller.subscription.id, code: 'rate-limited' })
         access.refund(caller, { interface: 'ws', method: call.method })
-        return errorResponse(refuseOnConnection('callsInFlight', IN_FLIGHT_MAX, 'calls in flight'), request, call.id)
+        const cost = methodCost(caller.limits, call.method)
+        return errorResponse(refuseOnConnection('callsInFlight', IN_FLIGHT_MAX, cost), request, call.id)
       }
       inFlight += 1
       try {

@@ -56,6 +56,9 @@ type Outcome =
   | { readonly kind: 'token-refused'; readonly refused: Refused }
   | { readonly kind: 'refused'; readonly refusal: Refusal }
 
+/** Opening a connection takes no units; its requests do. */
+const HANDSHAKE_COST = 0
+
 /** `queryToken`: accepts the token itself in the query of the address. */
 export function createHandshakes(options: { readonly queryToken: boolean }, deps: HandshakesDeps): Handshakes {
   const { access, tarpit, meter, clock, docsUrl } = deps
@@ -85,7 +88,7 @@ export function createHandshakes(options: { readonly queryToken: boolean }, deps
     const permit = access.permits.acquire(caller.subscription.id, 'wsConnections', caller.limits)
     if (!permit.ok) {
       meter.refused(permit.limitName)
-      return { kind: 'refused', refusal: refusePermit(permit, caller.subscription.id) }
+      return { kind: 'refused', refusal: refusePermit(permit, HANDSHAKE_COST, caller.subscription.id) }
     }
     const wantsGaps = valuesOf(query, 'gaps')[0] === '1'
     const remoteAddress = tarpit.addressOf(peer)

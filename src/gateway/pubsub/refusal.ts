@@ -1,18 +1,25 @@
 import { ERRORS } from '../../contract/errors.ts'
 import { writeError } from '../../solana/json/json-rpc.ts'
-import type { Refusal } from '../refusal.ts'
+import { PERMIT_RETRY_MS, type Refusal } from '../refusal.ts'
 
 /** The text is that of a node (Agave). */
 export function invalidSubscription(id: string): string {
   return writeError(id, { code: ERRORS['invalid-params'].jsonRpc, message: 'Invalid subscription id.' })
 }
 
-/** A limit of one connection, the same for every plan. */
-export function refuseOnConnection(limit: string, size: number, label: string): Refusal {
+/** Limits of one connection, the same for every plan. A call in flight ends by itself, a subscription when the client ends it. */
+const ON_CONNECTION = {
+  wsSubscriptions: { label: 'live subscriptions', retryAfterMs: PERMIT_RETRY_MS },
+  callsInFlight: { label: 'calls in flight', retryAfterMs: 1000 },
+} as const
+
+/** `cost` is that of the refused call in units. */
+export function refuseOnConnection(limit: keyof typeof ON_CONNECTION, size: number, cost: number): Refusal {
+  const { label, retryAfterMs } = ON_CONNECTION[limit]
   return {
     code: 'rate-limited',
     message: `limit reached: ${size} ${label} on one connection`,
-    data: { reason: 'connections', limit, size, per: 'connection' },
+    data: { reason: 'connections', limit, size, per: 'connection', cost, retryAfterMs },
   }
 }
 

@@ -44,7 +44,7 @@ export function createRespond(deps: RespondDeps): Respond {
   const { access, clock, meter, request, calls, subscriptions, takeFree } = deps
 
   async function subscribe(caller: Caller, call: CallWithId, kind: PubSubKind): Promise<Reply> {
-    const permit = subscriptions.reserve(caller)
+    const permit = subscriptions.reserve(caller, call.method)
     if (!permit.ok) {
       meter.refused('wsSubscriptions')
       return { text: errorResponse(permit.refusal, request, call.id) }

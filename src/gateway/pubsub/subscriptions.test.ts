@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Caller } from '../../access/callers.ts'
-import { BUILT_IN_PLANS } from '../../access/plan.ts'
+import { BUILT_IN_PLANS, methodCost } from '../../access/plan.ts'
 import { createPermits } from '../../access/quota/permits.ts'
 import { createClientSubscriptions, FIRST_ID } from './subscriptions.ts'
 import type { UpstreamSubscriber } from './upstream-subscription.ts'
@@ -29,7 +29,7 @@ function start() {
     onOverflow: () => void overflows++,
   })
   const permit = () => {
-    const reserved = subscriptions.reserve(CALLER)
+    const reserved = subscriptions.reserve(CALLER, 'logsSubscribe')
     assert.ok(reserved.ok)
     return reserved
   }
@@ -98,6 +98,23 @@ describe('createClientSubscriptions', () => {
     assert.equal(overflows(), 0)
     subscribers[0]?.onFrame(Buffer.alloc(1))
     assert.equal(overflows(), 1)
+  })
+
+  it('refuses beyond the limits of plan and connection with the cost of the call and when to try again', async () => {
+    const { subscriptions, permit } = start()
+    const refusalFor = (wsSubscriptions: number | null) => {
+      const reserved = subscriptions.reserve(
+        { ...CALLER, limits: { ...CALLER.limits, wsSubscriptions } },
+        'logsSubscribe',
+      )
+      assert.ok(!reserved.ok)
+      return reserved.refusal.data
+    }
+    const cost = methodCost(CALLER.limits, 'logsSubscribe')
+    const common = { reason: 'connections', limit: 'wsSubscriptions', cost, retryAfterMs: 5000 }
+    assert.deepEqual(refusalFor(0), { ...common, size: 0 })
+    for (let n = 0; n < 1000; n++) void subscriptions.subscribe(TOPIC, permit())
+    assert.deepEqual(refusalFor(null), { ...common, size: 1000, per: 'connection' })
   })
 
   it('leaves every upstream subscription and releases every permit once', async () => {

@@ -1,6 +1,6 @@
 import type { Access } from '../../access/call-access.ts'
 import type { Caller } from '../../access/callers.ts'
-import { WS_SUBSCRIPTIONS_PER_CONNECTION_MAX } from '../../access/plan.ts'
+import { methodCost, WS_SUBSCRIPTIONS_PER_CONNECTION_MAX } from '../../access/plan.ts'
 import type { Permit } from '../../access/quota/permits.ts'
 import type { NodeUser } from '../../contract/products.ts'
 import type { WsConnection } from '../../platform/ws/connection.ts'
@@ -21,7 +21,7 @@ export type Subscribed = {
 export type ClientSubscriptions = Disposable & {
   readonly size: number
   /** A permit for one more subscription; to be released where it is not used. */
-  reserve(caller: Caller): Permit | { readonly ok: false; readonly refusal: Refusal }
+  reserve(caller: Caller, method: string): Permit | { readonly ok: false; readonly refusal: Refusal }
   subscribe(
     topic: { readonly nodeUser: NodeUser; readonly kind: PubSubKind; readonly params: string | undefined },
     permit: Permit,
@@ -107,15 +107,13 @@ export function createClientSubscriptions(deps: ClientSubscriptionsDeps): Client
       return entries.size
     },
 
-    reserve(caller) {
-      if (entries.size >= WS_SUBSCRIPTIONS_PER_CONNECTION_MAX) {
-        return {
-          ok: false,
-          refusal: refuseOnConnection('wsSubscriptions', WS_SUBSCRIPTIONS_PER_CONNECTION_MAX, 'live subscriptions'),
-        }
-      }
+    reserve(caller, method) {
+      const cost = methodCost(caller.limits, method)
+      const onConnectionMax = WS_SUBSCRIPTIONS_PER_CONNECTION_MAX
+      if (entries.size >= onConnectionMax)
+        return { ok: false, refusal: refuseOnConnection('wsSubscriptions', onConnectionMax, cost) }
       const permit = access.permits.acquire(caller.subscription.id, 'wsSubscriptions', caller.limits)
-      return permit.ok ? permit : { ok: false, refusal: refusePermit(permit) }
+      return permit.ok ? permit : { ok: false, refusal: refusePermit(permit, cost) }
     },
 
     subscribe(topic, permit) {
