@@ -60,6 +60,17 @@ export const whoamiRecord = z.strictObject({
   valid_until: time.nullable(),
   limits,
   budget: z.strictObject({ limit, remaining: z.number().nullable(), resets_at: time }),
+  rate_limits: z
+    .array(
+      z.strictObject({
+        name: z.string().describe('The limit that a refusal names.'),
+        method: z.exactOptional(z.string()).describe('With methodPerSecond.'),
+        limit: z.number().describe('Ten seconds of the rate.'),
+        remaining: count,
+        resets_at: time,
+      }),
+    )
+    .describe('What is left of each limit per second: of unitsPerSecond in units, of the others in calls.'),
   month: z.strictObject({ limit, used: count, resets_at: time }),
   open: z.record(z.string(), count).describe('Open connections, streams and subscriptions, by limit.'),
   connections: z.array(connection),

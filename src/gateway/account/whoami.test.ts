@@ -4,9 +4,17 @@ import { CHALLENGE_MS } from '../../access/provisioning/destinations.ts'
 import { whoamiRecord } from '../../contract/schemas/customer.ts'
 import { whoami } from './whoami.ts'
 
-function show({ nowMs = 0, month = {}, products = ['bundle'], destinations = {} }: Partial<World>): Shown {
+const QUOTA = { limit: 10, remaining: 10, resetMs: 0 }
+
+function show({
+  nowMs = 0,
+  month = {},
+  buckets = [],
+  products = ['bundle'],
+  destinations = {},
+}: Partial<World>): Shown {
   const access = {
-    quota: () => ({ limit: 10, remaining: 10, resetMs: 0, month: { limit: null, used: 7, resetMs: 5000, ...month } }),
+    quota: () => ({ ...QUOTA, month: { limit: null, used: 7, resetMs: 5000, ...month }, buckets }),
     permits: { taken: () => ({}) },
     snapshot: () => ({ destination: (id: string) => destinations[id] }),
   }
@@ -14,8 +22,26 @@ function show({ nowMs = 0, month = {}, products = ['bundle'], destinations = {} 
   return whoami(access as never, caller as never, nowMs) as Shown
 }
 
-type World = { nowMs: number; month: object; products: string[]; destinations: Record<string, object> }
-type Shown = { month: { resets_at: string }; shreds?: unknown }
+type World = {
+  nowMs: number
+  month: object
+  buckets: object[]
+  products: string[]
+  destinations: Record<string, object>
+}
+type Shown = { month: { resets_at: string }; rate_limits: unknown; shreds?: unknown }
+
+test('lists what is left of each limit per second, before it runs out', () => {
+  const buckets = [
+    { limit: 'sendsPerSecond', method: undefined, perSecond: 5, capacity: 50, remaining: 0, resetMs: 10_000 },
+    { limit: 'methodPerSecond', method: 'getSlot', perSecond: 1, capacity: 10, remaining: 9, resetMs: 500 },
+  ]
+  const shown = whoamiRecord.shape.rate_limits.parse(show({ buckets }).rate_limits)
+  assert.deepEqual(shown, [
+    { name: 'sendsPerSecond', limit: 50, remaining: 0, resets_at: '1970-01-01T00:00:10.000Z' },
+    { name: 'methodPerSecond', method: 'getSlot', limit: 10, remaining: 9, resets_at: '1970-01-01T00:00:00.500Z' },
+  ])
+})
 
 test('the month resets at a whole second, although quota and wall clock are read at different times', () => {
   const nextMonth = Date.UTC(2026, 11)

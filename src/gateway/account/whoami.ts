@@ -22,6 +22,13 @@ export function whoami(access: Pick<Access, 'quota' | 'permits' | 'snapshot'>, c
       remaining: quota.remaining,
       resets_at: new Date(nowMs + quota.resetMs).toISOString(),
     },
+    rate_limits: quota.buckets.map(({ limit, method, capacity, remaining, resetMs }) => ({
+      name: limit,
+      ...(method === undefined ? {} : { method }),
+      limit: capacity,
+      remaining,
+      resets_at: new Date(nowMs + resetMs).toISOString(),
+    })),
     month: {
       limit: quota.month.limit,
       used: quota.month.used,

@@ -83,8 +83,9 @@ export function createRespond(deps: RespondDeps): Respond {
   }
 
   function rateLimits(caller: Caller, { id }: CallWithId): string {
-    const { limits, budget, month, open } = whoami(access, caller, clock.nowMs()) as Readonly<Record<string, unknown>>
-    return writeResult(id, JSON.stringify({ budget, month, limits, open }))
+    const own = whoami(access, caller, clock.nowMs()) as Readonly<Record<string, unknown>>
+    const { limits, budget, rate_limits, month, open } = own
+    return writeResult(id, JSON.stringify({ budget, rate_limits, month, limits, open }))
   }
 
   return async (item, held) => {
