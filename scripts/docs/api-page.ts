@@ -92,7 +92,7 @@ export function apiPage(): string {
           'POST',
           '/v1/geyser/check',
           'yes',
-          'checks a SubscribeRequest in JSON against the plan without opening a stream: allowed or not, filter and rule, counts; not charged. What only a node checks, such as the length of an address, is not covered',
+          'checks a SubscribeRequest in JSON against the plan without opening a stream: allowed or not, filter and rule, counts; not charged. The text may be as large as a message of a stream, up to 1 MiB',
         ],
         [
           'POST',

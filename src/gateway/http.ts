@@ -4,7 +4,7 @@ import type { Caller } from '../access/callers.ts'
 import { CREDENTIAL_SOURCES, collectToken } from '../access/credentials.ts'
 import type { DocsUrl } from '../contract/errors.ts'
 import { versionHeaders } from '../contract/versions.ts'
-import type { HeldBytes } from '../platform/http/held-bytes.ts'
+import type { HeldBytes, HeldBytesLimit } from '../platform/http/held-bytes.ts'
 import {
   contentFieldsOf,
   ENCODING_REFUSED,
@@ -32,7 +32,7 @@ import { createAddressRateLimit, OPEN_LIMIT } from './address-rate-limit.ts'
 import { createDocumentEndpoint, isDocumentPath } from './document-endpoint.ts'
 import type { SharedLimits } from './limits.ts'
 import type { ListenerMeter } from './metrics.ts'
-import { recordRefusals, refuseMediaType, refuseSize } from './refusal.ts'
+import { recordRefusals, refuseHeldBytes, refuseMediaType, refuseSize } from './refusal.ts'
 import { createRpcPosts } from './rpc/http.ts'
 import { rateLimitHeaders, refuse } from './rpc/http-response.ts'
 import type { Rpc } from './rpc/rpc.ts'
@@ -133,7 +133,8 @@ export function startRpcServer(options: { listen: ListenerOptions }, deps: RpcSe
       const presented = collectToken(CREDENTIAL_SOURCES.rpc, head.headers, query)
       const caller = rpc.authenticate(head, presented, clock.nowMs(), endpoint.product)
       if (!('subscription' in caller)) return send(response, await caller.response)
-      const context = { request, response, requestId, query, meter, docsUrl, refusals: deps.refusals, quota: rpc.quota }
+      const { heldBytes, refusals } = deps
+      const context = { request, response, requestId, query, meter, heldBytes, docsUrl, refusals, quota: rpc.quota }
       return serveEndpoint(endpoint, caller, context)
     },
   })
@@ -150,7 +151,7 @@ function explainUpgrade(request: IncomingMessage, refusal: PathRefusal, wsUrl: s
   return { ...refusal, body: { ...refusal.body, message } }
 }
 
-type EndpointContext = Pick<RpcServerDeps, 'meter' | 'docsUrl' | 'refusals'> & {
+type EndpointContext = Pick<RpcServerDeps, 'meter' | 'heldBytes' | 'docsUrl' | 'refusals'> & {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly requestId: string
@@ -161,7 +162,7 @@ type EndpointContext = Pick<RpcServerDeps, 'meter' | 'docsUrl' | 'refusals'> & {
 async function serveEndpoint(
   endpoint: AccountEndpoint,
   caller: Caller,
-  { request, response, requestId, query, meter, docsUrl, refusals, quota }: EndpointContext,
+  { request, response, requestId, query, meter, heldBytes, docsUrl, refusals, quota }: EndpointContext,
 ): Promise<void> {
   const subscription = caller.subscription.id
   const refusable = { requestId, docsUrl, onRefused: recordRefusals(refusals, 'rpc', subscription) }
@@ -172,12 +173,19 @@ async function serveEndpoint(
     const refused = refuse(refuseMediaType(ENCODING_REFUSED), refusable, { quota: remaining })
     return send(response, { ...refused, headers: { ...refused.headers, 'accept-encoding': 'identity' } })
   }
-  const bodyBytesMax = Math.min(caller.limits.requestBytes, endpoint.bodyBytesMax ?? Number.POSITIVE_INFINITY)
-  const read = endpoint.takesBody ? await readBody(request, { bodyBytesMax }) : NO_BODY
+  const bodyBytesMax = endpoint.bodyBytesMax?.(caller.limits) ?? caller.limits.requestBytes
+  using held = holdBody(heldBytes, subscription)
+  const read = endpoint.takesBody
+    ? await readBody(request, { bodyBytesMax, mayHold: (bytes) => held.take(bytes) })
+    : NO_BODY
   if (!read.ok) {
-    if (read.reason !== 'too-large') return
-    meter.refused('requestBytes', { subscription, code: 'too-large' })
-    return send(response, refuse(refuseSize('requestBytes', bodyBytesMax), refusable, { quota: remaining }))
+    if (read.reason === 'aborted') return
+    const { exceeded } = held
+    meter.refused(exceeded ?? 'requestBytes', { subscription, code: exceeded ? 'overloaded' : 'too-large' })
+    const refusal = exceeded
+      ? refuseHeldBytes(exceeded, heldBytes.limits[exceeded])
+      : refuseSize('requestBytes', bodyBytesMax)
+    return send(response, refuse(refusal, refusable, { quota: remaining }))
   }
   const { accept } = request.headers
   const { status, body, headers } = await endpoint.respond(caller, { body: read.body, requestId, query, accept })
@@ -185,6 +193,26 @@ async function serveEndpoint(
   if (typeof body === 'string') return sendText(response, status, body, all)
   if (status >= 400) refusals?.note({ requestId, interface: 'rpc', subscription, status, ...refusedFields(body) })
   sendJson(response, status, body, all)
+}
+
+/** Counts the bytes of a body as held until it is disposed. */
+function holdBody(heldBytes: HeldBytes, owner: string) {
+  let total = 0
+  return {
+    /** The limit that refused bytes. */
+    exceeded: undefined as HeldBytesLimit | undefined,
+    take(bytes: number): boolean {
+      if (heldBytes.acquire(owner, bytes)) {
+        total += bytes
+        return true
+      }
+      this.exceeded = heldBytes.exceeded(owner, bytes) ?? 'heldBytes'
+      return false
+    },
+    [Symbol.dispose]() {
+      if (total > 0) heldBytes.release(owner, total)
+    },
+  }
 }
 
 function refusedFields(body: object): Pick<RefusedRequest, 'error' | 'limit' | 'message'> {

@@ -155,10 +155,20 @@ describe('POST /v1/geyser/check', () => {
       assert.match((reported as unknown as { message: string }).message, /^not a SubscribeRequest in JSON: /)
       assert.ok(JSON.stringify(reported).length < 600)
     }
-    assert.equal((await check(token, JSON.stringify({ slots: { ['n'.repeat(70_000)]: {} } }))).status, 413)
+    assert.equal((await check(token, ' '.repeat(2 ** 20 + 1))).status, 413)
     assert.equal((await check('no token', '{}')).status, 401)
     const { token: large } = await gateway.subscribe({ overrides: { requestBytes: 8 * 2 ** 20 } })
     assert.equal((await check(large, ' '.repeat(2 ** 20 + 1))).status, 413)
+  })
+
+  it('takes the accounts that a built-in plan allows, beyond the size of an RPC request', async () => {
+    const { token } = await gateway.subscribe({ plan: 'professional' })
+    const ask = (accounts: number) =>
+      check(token, JSON.stringify({ accounts: { a: { account: Array(accounts).fill(TOKEN_PROGRAM) } } }))
+    const allowed = await ask(2000)
+    assert.deepEqual([allowed.status, allowed.body.allowed], [200, true])
+    const refused = await ask(2001)
+    assert.deepEqual([refused.status, refused.body.rule], [200, 'grpcAccountsPerStream'])
   })
 
   it('charges a large body as many small ones against pagesPerSecond', async () => {

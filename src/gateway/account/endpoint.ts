@@ -1,4 +1,5 @@
 import type { Caller } from '../../access/callers.ts'
+import type { Limits } from '../../contract/limits.ts'
 import type { ProductKey } from '../../contract/products.ts'
 
 /** One endpoint. The server has checked token, method and body size before it calls `respond`. */
@@ -9,8 +10,8 @@ export type AccountEndpoint = {
   readonly pages?: number
   /** False: the body is not read. */
   readonly takesBody: boolean
-  /** A body limit below that of the plan. */
-  readonly bodyBytesMax?: number
+  /** The body limit under these limits; `requestBytes` where it is missing. */
+  bodyBytesMax?(limits: Limits): number
   respond(caller: Caller, request: EndpointRequest): EndpointResponse | Promise<EndpointResponse>
 }
 

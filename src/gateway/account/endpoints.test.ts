@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { BUILT_IN_PLANS } from '../../access/plan.ts'
 import { createManualClock } from '../../core/clock.ts'
+import { encodeBase58 } from '../../solana/crypto/base58.ts'
 import type { ConnectionReport } from './connections.ts'
 import { createAccountEndpoints, PAGES_PER_SECOND, USAGE_PAGES } from './endpoints.ts'
 import { NO_REPORTS } from './reports.ts'
@@ -75,7 +77,7 @@ function setUpAccount() {
   const node = { name: 'own', rpc: 'http://10.0.0.9:8899', headers: { 'x-token': 'secret of the node' } }
   const endpoints = createAccountEndpoints({
     access: {
-      quota: () => ({ limit: 1, remaining: 1, resetMs: 0, month: { limit: 1, used: 0, resetMs: 0 } }),
+      quota: () => ({ limit: 1, remaining: 1, resetMs: 0, month: { limit: 1, used: 0, resetMs: 0 }, buckets: [] }),
       permits: { taken: () => ({}) },
       snapshot: () => ({
         byDigest: (digest: string) => (digest === token.sha256 ? { token, customer: { name: 'acme' } } : undefined),
@@ -145,4 +147,32 @@ test('the report of decoded shreds is for those who have the product, and not fo
   assert.deepEqual(await served?.respond(CALLER, REQUEST), { status: 200, body: report })
   for (const missing of [endpointOf(), endpointOf(async () => undefined)])
     assert.equal((await missing?.respond(CALLER, REQUEST))?.status, 404)
+})
+
+test('the dry run takes as many accounts as the plan allows on a stream, and refuses one more by that rule', async () => {
+  const endpoint = createAccountEndpoints({
+    access: { permits: { taken: () => ({ grpcStreams: 0 }) } } as never,
+    connections: {} as never,
+    meter: { refused() {} },
+    clock: createManualClock(),
+  }).at('/v1/geyser/check')
+  /** An address of 44 characters, the longest form. */
+  const addressOf = (at: number) => encodeBase58(Buffer.concat([Buffer.alloc(28, 255), numberBytes(at)]))
+  const numberBytes = (value: number) => {
+    const bytes = Buffer.alloc(4)
+    bytes.writeUInt32BE(value)
+    return bytes
+  }
+  for (const [plan, limits] of Object.entries(BUILT_IN_PLANS)) {
+    const caller = { subscription: { id: plan }, limits, awaitsNode: false } as never
+    const check = async (accounts: number) => {
+      const account = Array.from({ length: accounts }, (_, at) => addressOf(at))
+      const body = Buffer.from(JSON.stringify({ accounts: { a: { account } } }))
+      assert.ok(body.length <= (endpoint?.bodyBytesMax?.(limits) ?? 0), `${plan}: ${body.length} bytes are read`)
+      const { allowed, rule } = (await endpoint?.respond(caller, { ...REQUEST, body }))?.body as Record<string, unknown>
+      return [allowed, rule]
+    }
+    assert.deepEqual(await check(limits.grpcAccountsPerStream), [true, null], plan)
+    assert.deepEqual(await check(limits.grpcAccountsPerStream + 1), [false, 'grpcAccountsPerStream'], plan)
+  }
 })

@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock.ts'
 import { createKeyedBuckets } from '../../core/keyed-buckets.ts'
 import type { SharedTable } from '../../core/shared-table.ts'
 import type { Paths } from '../../platform/http/server/path-rules.ts'
-import { CHECK_BYTES_MAX, checkSubscribeRequest } from '../geyser/check-subscribe-request.ts'
+import { checkBytesMax, checkSubscribeRequest } from '../geyser/check-subscribe-request.ts'
 import type { ListenerMeter } from '../metrics.ts'
 import { accountOf } from './account.ts'
 import type { AllConnections } from './all-connections.ts'
@@ -117,7 +117,7 @@ export function createAccountEndpoints(deps: AccountEndpointsDeps): AccountEndpo
       '/v1/geyser/check',
       {
         takesBody: true,
-        bodyBytesMax: CHECK_BYTES_MAX,
+        bodyBytesMax: checkBytesMax,
         respond: (caller, { body, requestId }) => checkSubscribeRequest(access, caller, body, requestId),
       },
     ],

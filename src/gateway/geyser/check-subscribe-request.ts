@@ -12,8 +12,8 @@ import { checkAddresses } from './addresses.ts'
 import { requestBytesMax } from './methods.ts'
 import { isSelectionLimited, type Policy, type PolicyVerdict, policyOf, requestFieldsMax } from './policy.ts'
 
-/** Bytes of the JSON text, also where the plan allows larger bodies. */
-export const CHECK_BYTES_MAX = 1024 * 1024
+/** Bytes of the JSON text, also where the plan allows larger bodies or more accounts. */
+const CHECK_BYTES_MAX = 1024 * 1024
 /** Objects in the text: a few for each filter that a request may have. */
 const OBJECTS_MAX = 8192
 /** Lists in the text: a request needs a few for each filter, and one within the other are expensive to parse. */
@@ -68,6 +68,11 @@ export async function checkSubscribeRequest(
       open: { grpcStreams: access.permits.taken(subscription.id).grpcStreams },
     },
   }
+}
+
+/** Bytes of the JSON text that are read: as many as a stream accepts in one message, so that what the plan allows can be checked. */
+export function checkBytesMax(limits: Limits): number {
+  return Math.min(CHECK_BYTES_MAX, Math.max(limits.requestBytes, requestBytesMax('Subscribe', limits)))
 }
 
 /** In steps, and yields to the event loop between them. */
