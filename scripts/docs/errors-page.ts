@@ -22,7 +22,7 @@ export function errorsPage(): string {
     [
       '# Errors',
       GENERATED,
-      'All errors that Sluice itself returns. Errors of upstream nodes pass through unchanged. A refused call is neither forwarded nor charged.',
+      'All errors that Sluice itself returns. Errors of upstream nodes pass through unchanged. A refused call is neither forwarded nor charged; an error about the response to a forwarded call, which stays charged, has `data.charged`.',
       '## Exit codes of the command line',
       table(
         ['code', 'meaning', 'retry'],

@@ -30,6 +30,12 @@ const SERVER_ERRORS = {
     fix: 'Send a smaller request; data names the limit and its size, which is null for the limit of a node (nodeRequestBytes).',
     retryable: false,
   },
+  'response-too-large': {
+    jsonRpc: -32513,
+    sentence: 'The response is larger than a WebSocket may carry; the call was forwarded and charged.',
+    fix: 'Request it over HTTP, or request less at once; data names the limit and its size.',
+    retryable: false,
+  },
   'parse-error': {
     http: 200,
     jsonRpc: -32700,
@@ -203,7 +209,7 @@ const SERVER_ERRORS = {
     grpc: 14,
     close: 1013,
     sentence: 'The limit for buffered bytes of requests and responses is reached.',
-    fix: 'Read responses as they arrive, request less at once, and retry after the time given; data.limit names the limit.',
+    fix: 'Read responses as they arrive, request less at once, and retry after the time given; data.limit names the limit. data.charged is true if the call was forwarded and charged, and only its response was dropped.',
     retryable: true,
   },
   draining: {

@@ -43,7 +43,7 @@ type Count = { inc(by?: number): void }
 /** Whose request a server refused, and with which error. */
 export type RefusedRequest = {
   readonly subscription: string
-  readonly code: 'too-large' | 'rate-limited' | 'invalid-params' | 'overloaded'
+  readonly code: 'too-large' | 'response-too-large' | 'rate-limited' | 'invalid-params' | 'overloaded'
 }
 
 /** The metrics of one server. */

@@ -10,7 +10,7 @@ import type { HeldBytesLimit } from '../platform/http/held-bytes.ts'
 import type { RefusalRecorder } from '../platform/telemetry/refusal-log.ts'
 import type { UpstreamFailure } from '../upstreams/http-call.ts'
 
-/** A refusal, independent of the protocol that carries it. A refused call is neither forwarded nor charged. */
+/** A refusal, independent of the protocol that carries it. A refused call is neither forwarded nor charged, unless its data has `charged`. */
 export type Refusal = {
   readonly code: keyof typeof ERRORS
   readonly message: string
@@ -136,6 +136,14 @@ export function refuseHeldBytes(limit: HeldBytesLimit, size: number): Refusal {
     retryAfterSeconds: 2,
   }
 }
+
+/** The same for the response to a call that was forwarded and stays charged. */
+export function refuseHeldResponse(limit: HeldBytesLimit, size: number): Refusal {
+  const { message, data, ...others } = refuseHeldBytes(limit, size)
+  return { ...others, message: `${message}; ${STAYS_CHARGED}`, data: { ...data, charged: true } }
+}
+
+export const STAYS_CHARGED = 'the call was forwarded and charged, and its response is dropped'
 
 export function refuseUpstream(code: 'no-upstream' | 'upstream-timeout' | 'draining'): Refusal {
   return {

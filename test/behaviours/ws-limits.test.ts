@@ -65,6 +65,10 @@ it('holds the responses of calls within the byte budget, and names the limit tha
     [refused.error?.code, refused.error?.data['limit'], refused.error?.data['size']],
     [-32503, 'heldBytesPerSubscription', 600_000],
   )
+  assert.equal(refused.error?.data['charged'], true)
+  const caller = ws.gateway.access.authenticate({ token }, 'bundle', Date.now())
+  assert.ok(caller.ok)
+  assert.ok(ws.gateway.access.quota(caller).month.used > 0, 'the call stays charged, as the error states')
   // The bytes held for the refused response are released.
   size = 500_000
   for (const id of [2, 3]) assert.equal((await call(id)).error, undefined)

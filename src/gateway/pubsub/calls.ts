@@ -11,7 +11,7 @@ import {
   type RefusableRequest,
   type Refusal,
   refuseFailure,
-  refuseHeldBytes,
+  refuseHeldResponse,
   refuseUpstream,
 } from '../refusal.ts'
 import type { Forward } from '../rpc/forward.ts'
@@ -63,10 +63,10 @@ export function createWsCalls(deps: WsCallsDeps): WsCalls {
     }
     const { body, limit } = await readHeldResponse(response, held)
     if (limit !== undefined) {
-      const code = limit === 'answerBytes' ? 'too-large' : 'overloaded'
+      const code = limit === 'answerBytes' ? 'response-too-large' : 'overloaded'
       meter.refused(limit, { subscription: caller.subscription.id, code })
       if (limit === 'answerBytes') return refuse(refuseLargeResponse(RESPONSE_BYTES_MAX, held.isBatch))
-      return refuse(refuseHeldBytes(limit, heldBytes.limits[limit]))
+      return refuse(refuseHeldResponse(limit, heldBytes.limits[limit]))
     }
     if (body === undefined) return refuse(refuseUpstream('no-upstream'))
     if (sentId === call.id) return body

@@ -25,7 +25,7 @@ const CHARGED = { ok: true, cost: 1, limit: null, remaining: null, resetMs: 0 }
 type Item = {
   readonly id: number
   readonly result?: string
-  readonly error?: { code: number; data: { limit: string } }
+  readonly error?: { code: number; message: string; data: { limit: string; charged?: boolean } }
 }
 
 /** One client whose calls are responded to by the test, in any order. */
@@ -148,7 +148,9 @@ describe('servePubSubClient', () => {
         [4, 'answerBytes'],
       ],
     )
-    assert.equal(items()[1]?.error?.code, -32413)
+    const error = items()[1]?.error
+    assert.deepEqual([error?.code, error?.data.charged], [-32513, true])
+    assert.match(error?.message ?? '', /request it over HTTP; the call was forwarded and charged/)
     assert.deepEqual([refused, refunds(), heldBytes.total], [['answerBytes', 'answerBytes', 'answerBytes'], 0, 0])
   })
 
@@ -161,8 +163,12 @@ describe('servePubSubClient', () => {
     await respond('getSlot', 2, 100)
     await sending
     assert.deepEqual(
-      items().map(({ error }) => error?.data.limit),
-      [undefined, 'heldBytesPerSubscription', undefined],
+      items().map(({ error }) => [error?.data.limit, error?.data.charged]),
+      [
+        [undefined, undefined],
+        ['heldBytesPerSubscription', true],
+        [undefined, undefined],
+      ],
     )
     assert.deepEqual([refused, heldBytes.total], [['heldBytesPerSubscription'], 0])
   })

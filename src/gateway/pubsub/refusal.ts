@@ -1,6 +1,6 @@
 import { ERRORS } from '../../contract/errors.ts'
 import { writeError } from '../../solana/json/json-rpc.ts'
-import { PERMIT_RETRY_MS, type Refusal } from '../refusal.ts'
+import { PERMIT_RETRY_MS, type Refusal, STAYS_CHARGED } from '../refusal.ts'
 
 /** The text is that of a node (Agave). */
 export function invalidSubscription(id: string): string {
@@ -27,8 +27,8 @@ export function refuseOnConnection(limit: keyof typeof ON_CONNECTION, size: numb
 export function refuseLargeResponse(size: number, isBatch: boolean): Refusal {
   const what = isBatch ? 'the responses of the batch have' : 'the response has'
   return {
-    code: 'too-large',
-    message: `${what} more than ${size} bytes: request it over HTTP`,
-    data: { limit: 'answerBytes', size },
+    code: 'response-too-large',
+    message: `${what} more than ${size} bytes: request it over HTTP; ${STAYS_CHARGED}`,
+    data: { limit: 'answerBytes', size, charged: true },
   }
 }

@@ -12,6 +12,7 @@ import {
   type Refusal,
   refuseFailure,
   refuseHeldBytes,
+  refuseHeldResponse,
   refuseUpstream,
 } from '../refusal.ts'
 import { type BatchPart, BatchSplice } from './batch-splice.ts'
@@ -127,7 +128,7 @@ export function createForwardBatch({
     }
     const failure = hasResponded ? refuseUpstream('no-upstream') : refuseFailure(response)
     const errorFor = (id: string, limit: HeldBytesLimit | undefined): string => {
-      const refusal = limit === undefined ? failure : refuseHeldBytes(limit, heldBytes.limits[limit])
+      const refusal = limit === undefined ? failure : refuseHeldResponse(limit, heldBytes.limits[limit])
       if (limit !== undefined) meter.refused(limit, { subscription: caller.subscription.id, code: 'overloaded' })
       return errorResponse(refusal, request, id)
     }
