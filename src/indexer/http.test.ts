@@ -11,6 +11,8 @@ import { createSeededRandom } from '../core/random.ts'
 import { until } from '../platform/process/test-wait.ts'
 import { silentLogger } from '../platform/telemetry/logger.ts'
 import { createMetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
+import type { ClickHouseProxy } from './clickhouse/proxy.ts'
+import { validateRequest } from './clickhouse/request.ts'
 import { startIndexerServer } from './http.ts'
 import { indexerMetrics } from './metrics.ts'
 import { QueryError } from './query/error.ts'
@@ -27,11 +29,14 @@ async function openServer({
   trustedProxies,
   plaintext,
   failure,
+  proxy,
 }: {
   trustedProxies?: string[]
   plaintext?: 'behind-proxy'
   /** What every query ends with. */
   failure?: QueryError
+  /** In place of the embedded database. */
+  proxy?: Pick<ClickHouseProxy, 'validate'>
 } = {}) {
   const clock = createManualClock()
   const jobs: QueryJob[] = []
@@ -71,7 +76,7 @@ async function openServer({
     },
     {
       access: access as unknown as Access,
-      engine: { executor },
+      engine: proxy === undefined ? { executor } : { proxy: proxy as ClickHouseProxy },
       coverageSlot: () => 1,
       metrics: indexerMetrics(createMetricsRegistry()),
       ...{ clock, log: silentLogger, random: createSeededRandom(1) },
@@ -93,10 +98,37 @@ test('a query that the database did not take is refunded as it was charged', asy
   await using busy = await openServer({ failure: new QueryError('TOO_MANY_SIMULTANEOUS_QUERIES', 'too many') })
   assert.notEqual((await busy.get('/?query=select%201')).statusCode, 200)
   assert.equal(busy.charges.size, 0)
-  await using failed = await openServer({ failure: new QueryError('SYNTAX_ERROR', 'no statement') })
+  await using failed = await openServer({ failure: new QueryError('ILLEGAL_DIVISION', 'division by zero') })
   assert.notEqual((await failed.get('/?query=select%201')).statusCode, 200)
-  assert.equal(failed.charges.size, 1)
+  assert.equal(failed.charges.size, 1, 'it was run')
 })
+
+const UNKNOWN = new QueryError('UNKNOWN_TABLE', 'no table', undefined, { isUnrun: true })
+const validate: ClickHouseProxy['validate'] = (request, statement) => validateRequest(request, statement, 'chain')
+const REFUSING = {
+  'the embedded database': { failure: UNKNOWN },
+  "the operator's ClickHouse": { proxy: { validate } },
+}
+
+for (const [name, engine] of Object.entries(REFUSING)) {
+  test(`${name}: a statement that its checks refuse is not charged, unless there are too many of them`, async () => {
+    await using on = await openServer(engine)
+    const refuse = async () => {
+      const response = await on.get('/?query=drop%20table%20blocks')
+      response.resume()
+      assert.ok([400, 404].includes(response.statusCode ?? 0), String(response.statusCode))
+    }
+    // A hundred, each a little more than one because of its length.
+    for (let n = 0; n < 99; n++) await refuse()
+    assert.equal(on.charges.size, 0)
+    await refuse()
+    await refuse()
+    assert.equal(on.charges.size, 2, 'beyond the rate they stay charged')
+    await on.clock.advanceAsync(1000)
+    for (let n = 0; n < 9; n++) await refuse()
+    assert.equal(on.charges.size, 2)
+  })
+}
 
 /** Waits until the server has written all that the connection takes without a reader. */
 async function untilFull(taken: () => number): Promise<void> {

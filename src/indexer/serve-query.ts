@@ -5,6 +5,7 @@ import type { Caller, Refused } from '../access/callers.ts'
 import type { collectLogin } from '../access/credentials.ts'
 import { explainRefusal, type RefusedHead } from '../access/explain-refusal.ts'
 import type { Charged } from '../access/quota/charge.ts'
+import { createKeyedBuckets } from '../core/keyed-buckets.ts'
 import type { BaseDeps } from '../platform/process/base-deps.ts'
 import { replaceConnectionFunctions } from './catalogue/connection-functions.ts'
 import type { ClickHouseProxy } from './clickhouse/proxy.ts'
@@ -61,6 +62,13 @@ export type Exchange = {
 export const PROXIED_DATABASES: ReadonlySet<string> = new Set([DATABASE])
 const CALL = { interface: 'indexer', method: 'query' } as const
 const UNCHARGED: ReadonlySet<string> = new Set(['TOO_MANY_SIMULTANEOUS_QUERIES', 'SOCKET_TIMEOUT'])
+/**
+ * Statements of one subscription that may fail their checks without a charge. Checking is work, so those beyond the rate stay charged, which limits them
+ * by the plan.
+ */
+const FREE_REFUSALS = { perSecond: 10, burst: 100 }
+/** Each such part of a statement counts as one more. */
+const REFUSAL_CHARS = 16 * 1024
 
 /** Charges a query, runs it and sends the result. The function that is returned throws QueryError as long as nothing was sent. */
 export function createServeQuery(
@@ -69,6 +77,7 @@ export function createServeQuery(
 ): (exchange: Exchange) => Promise<void> {
   const { access, engine, metrics, clock, random, commonHeaders } = deps
   const startedMs = clock.monotonicMs()
+  const freeRefusals = createKeyedBuckets(FREE_REFUSALS, () => clock.monotonicMs())
 
   /** Runs the query in the embedded database; the SQL policy is applied in the database process. */
   async function execute(executor: QueryExecutor, exchange: Exchange): Promise<void> {
@@ -80,27 +89,19 @@ export function createServeQuery(
     const job = { query, parameters, defaultFormat, settings, limits: options.limits, context, isHeld }
     using disconnected = watchDisconnect(exchange)
     const running = executor.run(caller.subscription.id, job, disconnected.signal)
-    using result = await refunding(caller, charged, running)
+    using result = await refunding(exchange, charged, running)
     if (result.sessionChange !== undefined) exchange.session?.apply(result.sessionChange)
     await respond(exchange, result)
   }
 
-  /** Forwards the query to the operator's ClickHouse. A statement is validated before it is charged: a refused one is not charged. */
+  /** Forwards the query to the operator's ClickHouse. */
   async function forward(proxy: ClickHouseProxy, exchange: Exchange): Promise<void> {
-    const { request, response, caller, login, query, queryId, seconds } = exchange
-    const parsed = parseStatement(query.query)
-    const change = readSessionStatement(parsed, PROXIED_DATABASES)
-    const { timezone } = readSettings([...Object.entries(query.settings), ...parsed.settings])
-    const connection = { ...contextOf(exchange), timezone }
-    const statement = { ...parsed, tokens: replaceConnectionFunctions(parsed.tokens, connection) }
-    using catalogue =
-      change === undefined
-        ? catalogueResult(statement, query, options.limits, deps.coverageSlot())
-        : resultOf(NO_ROWS, statement, query, options.limits, deps.coverageSlot())
-    const validated = catalogue === undefined ? proxy.validate(query, statement) : query
+    const { request, response, caller, login, queryId, seconds } = exchange
     const charged = admit(caller)
+    const { validated, change, catalogue } = checkForwarded(proxy, exchange, charged)
     if (change !== undefined) exchange.session?.apply(change)
-    if (catalogue !== undefined) return await respond(exchange, catalogue)
+    using own = catalogue
+    if (own !== undefined) return await respond(exchange, own)
     using disconnected = watchDisconnect(exchange)
     const forwarded = proxy.forward(
       {
@@ -115,8 +116,29 @@ export function createServeQuery(
       response,
       disconnected.signal,
     )
-    const { isOk } = await refunding(caller, charged, forwarded)
+    const { isOk } = await refunding(exchange, charged, forwarded)
     metrics.query(isOk ? 'ok' : 'failed', seconds())
+  }
+
+  /** Checks a statement for ClickHouse. Has the result where the gateway itself makes it. */
+  function checkForwarded(proxy: ClickHouseProxy, exchange: Exchange, charged: Charged) {
+    const { query } = exchange
+    try {
+      const parsed = parseStatement(query.query)
+      const change = readSessionStatement(parsed, PROXIED_DATABASES)
+      const { timezone } = readSettings([...Object.entries(query.settings), ...parsed.settings])
+      const connection = { ...contextOf(exchange), timezone }
+      const statement = { ...parsed, tokens: replaceConnectionFunctions(parsed.tokens, connection) }
+      const catalogue =
+        change === undefined
+          ? catalogueResult(statement, query, options.limits, deps.coverageSlot())
+          : resultOf(NO_ROWS, statement, query, options.limits, deps.coverageSlot())
+      const validated = catalogue === undefined ? proxy.validate(query, statement) : query
+      return { validated, change, catalogue }
+    } catch (error) {
+      if (error instanceof QueryError) refundRefused(exchange, charged)
+      throw error
+    }
   }
 
   function contextOf({ login, query }: Exchange): QueryContext {
@@ -140,14 +162,22 @@ export function createServeQuery(
     )
   }
 
-  /** Refunds a query that was refused at a concurrency limit or lost with the database process. */
-  async function refunding<Outcome>(caller: Caller, charged: Charged, outcome: Promise<Outcome>): Promise<Outcome> {
+  /** Refunds a query that was refused at a concurrency limit or by its checks, or lost with the database process. */
+  async function refunding<Outcome>(exchange: Exchange, charged: Charged, outcome: Promise<Outcome>): Promise<Outcome> {
     try {
       return await outcome
     } catch (error) {
-      if (error instanceof QueryError && UNCHARGED.has(error.type)) access.refund(caller, CALL, charged)
+      if (!(error instanceof QueryError)) throw error
+      if (UNCHARGED.has(error.type)) access.refund(exchange.caller, CALL, charged)
+      else if (error.isUnrun) refundRefused(exchange, charged)
       throw error
     }
+  }
+
+  /** Refunds a statement that was refused by its checks, as long as these are few. */
+  function refundRefused({ caller, query }: Exchange, charged: Charged): void {
+    const checks = 1 + query.query.length / REFUSAL_CHARS
+    if (freeRefusals.take(caller.subscription.id, checks).ok) access.refund(caller, CALL, charged)
   }
 
   async function respond(exchange: Exchange, result: QueryResult): Promise<void> {

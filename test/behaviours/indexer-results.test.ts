@@ -100,6 +100,10 @@ describe('results that the client does not read', () => {
     assert.equal(used(), before)
     assert.ok(before > 0)
     for (const socket of sockets) socket.destroy()
+    await until('the permits are free', () => rig.indexer.status().runningQueries === 0)
+    for (const statement of ['DROP TABLE blocks', 'SELEC 1', 'SELECT * FROM other'])
+      assert.match(await ask(slow, statement), /^4\d\d /, statement)
+    assert.equal(used(), before, 'statements that their checks refuse')
   })
 
   test('count as usage with the bytes of their bodies as sent, and for a client that leaves at least with those it has', async () => {

@@ -30,6 +30,20 @@ test('an interrupt before the query has a connection cancels it', async () => {
   assert.deepEqual([response.ok, response.ok || response.type], [false, 'QUERY_WAS_CANCELLED'])
 })
 
+test('a statement that its checks refuse is reported as not run, and one that fails while it runs is not', async () => {
+  using opened = await openQueryDatabase()
+  const runner = createQueryRunner(opened.database, HELD)
+  const isUnrun = async (query: string, limits = {}) => {
+    const given = job(query, 600)
+    const response = await runner.run(1, { ...given, limits: { ...given.limits, ...limits } }, 'one')
+    assert.ok(!response.ok, query)
+    return response.isUnrun
+  }
+  for (const query of ['DROP TABLE blocks', 'SELEC 1', 'SELECT nothing FROM blocks', 'SELECT * FROM other'])
+    assert.equal(await isUnrun(query), true, query)
+  assert.equal(await isUnrun('SELECT slot FROM blocks', { rowsMax: 1 }), false)
+})
+
 test('a query ends at its time limit without affecting a concurrent one', async () => {
   using opened = await openQueryDatabase()
   const runner = createQueryRunner(opened.database, HELD)

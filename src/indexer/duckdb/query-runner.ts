@@ -32,7 +32,12 @@ export type QueryRunner = {
 }
 
 /** The time limit was reached, or the client disconnected. */
-type Running = { connection: DuckConnection | undefined; stopReason: InterruptReason | undefined }
+type Running = {
+  connection: DuckConnection | undefined
+  stopReason: InterruptReason | undefined
+  /** The statement has passed its checks. */
+  hasRun: boolean
+}
 
 /** A result that is not read to its end. `end` is undefined while its statement runs. */
 type Unread = { readonly result: HeldResult; end: ResultEnd | undefined }
@@ -65,10 +70,11 @@ export function createQueryRunner(
     setTimeout(() => stop(id, reason), REPEAT_MS)
   }
 
-  function failure(error: unknown, { stopReason }: Running): QueryFailure {
+  function failure(error: unknown, { stopReason, hasRun }: Omit<Running, 'connection'>): QueryFailure {
     if (!(error instanceof QueryError)) throw error
     if (stopReason !== undefined) return STOPPED[stopReason]
-    return { ok: false, type: error.type, message: error.message, retryAfterSeconds: error.retryAfterSeconds }
+    const { type, message, retryAfterSeconds } = error
+    return { ok: false, type, message, retryAfterSeconds, isUnrun: !hasRun }
   }
 
   async function execute(
@@ -87,6 +93,7 @@ export function createQueryRunner(
         slices: slicesUntilStopped(slices, query),
         result,
         onHead,
+        onRun: () => (query.hasRun = true),
         onStart(secondsMax) {
           timer = startWorkTimer(clock, secondsMax * 1000, () => stop(id, 'timeout'))
         },
@@ -101,7 +108,7 @@ export function createQueryRunner(
   return {
     async run(id, job, owner) {
       // Registered before it has a connection, so that an interrupt in between is not lost.
-      const query: Running = { connection: undefined, stopReason: undefined }
+      const query: Running = { connection: undefined, stopReason: undefined, hasRun: false }
       running.set(id, query)
       const { bytesMax } = job.limits
       const windowBytes = job.isHeld ? Number.POSITIVE_INFINITY : WINDOW_BYTES
@@ -140,7 +147,7 @@ export function createQueryRunner(
       } catch (error) {
         unread.delete(id)
         open.result.discard()
-        return failure(error, { connection: undefined, stopReason: undefined })
+        return failure(error, { stopReason: undefined, hasRun: true })
       }
     },
     discard(id) {

@@ -35,6 +35,8 @@ export type QueryRunDeps = {
   onStart?(secondsMax: number): void
   /** Called when the statement has been accepted and runs. */
   onHead(head: ResultHead): void
+  /** Called when the statement has passed all checks, before the engine runs it. */
+  onRun?(): void
   /** Called around the time that the query waits for the reader of its result, or for its turn on this thread. */
   onWait?(isWaiting: boolean): void
 }
@@ -65,7 +67,8 @@ export async function runQuery(connection: DuckConnection, job: QueryJob, deps: 
     }
     if (sessionChange !== undefined) return end()
     const { timezone, joinUsesNulls, quote64, dateTimeFormat, revision } = settings
-    const source = { ...job, context, timezone, joinUsesNulls, limit: endsAtRowsMax ? rowsMax : rowsMax + 1 }
+    const onRun = (): void => deps.onRun?.()
+    const source = { ...job, context, timezone, joinUsesNulls, limit: endsAtRowsMax ? rowsMax : rowsMax + 1, onRun }
     await using rows = await streamRows(connection, statement, source)
     const engineTypes = rows.columns.map(({ engine }) => engine)
     const times = { format: dateTimeFormat, zone: 'UTC' }
@@ -125,16 +128,21 @@ type Source = Pick<QueryJob, 'parameters' | 'settings'> & {
   readonly joinUsesNulls: boolean
   /** Most rows that are read. */
   readonly limit: number
+  readonly onRun: () => void
 }
 
 /** The rows of a statement: of the catalogue, of EXPLAIN and DESCRIBE, or of the engine. */
 async function streamRows(connection: DuckConnection, { tokens }: Statement, source: Source): Promise<RowStream> {
   const { database } = source.context
   const catalogue = readShow(tokens, { database, settings: source.settings })
-  if (catalogue !== undefined) return streamCatalogue(catalogue)
+  if (catalogue !== undefined) {
+    source.onRun()
+    return streamCatalogue(catalogue)
+  }
   const explained = readExplain(tokens)
   const described = readDescribedQuery(tokens)
   const checked = await checkStatement(connection, explained?.tokens ?? described ?? tokens, source)
+  source.onRun()
   if (explained !== undefined) {
     const lines =
       explained.kind === 'plan' ? explainPlan(explained.tokens) : [explained.tokens.map(({ text }) => text).join(' ')]

@@ -64,11 +64,14 @@ export class QueryError extends Error {
   readonly type: QueryErrorName
   /** Seconds after which the same query may succeed. */
   readonly retryAfterSeconds: number | undefined
+  /** Set by the database process: the statement did not pass its checks, so it was not run. */
+  readonly isUnrun: boolean
 
-  constructor(type: QueryErrorName, message: string, retryAfterSeconds?: number) {
+  constructor(type: QueryErrorName, message: string, retryAfterSeconds?: number, { isUnrun = false } = {}) {
     super(message)
     this.type = type
     this.retryAfterSeconds = retryAfterSeconds
+    this.isUnrun = isUnrun
   }
 
   get code(): number {

@@ -151,7 +151,10 @@ export function createQueryExecutor(options: QueryExecutorOptions, deps: QueryEx
     let isStreaming = false
     try {
       const response = await store.ask({ kind: 'query', id, job, owner: subscriptionId })
-      if (!response.ok) throw new QueryError(response.type, response.message, response.retryAfterSeconds)
+      if (!response.ok) {
+        const { type, message, retryAfterSeconds, isUnrun = false } = response
+        throw new QueryError(type, message, retryAfterSeconds, { isUnrun })
+      }
       isStreaming = response.end === undefined
       return { response, run }
     } catch (error) {

@@ -85,6 +85,8 @@ export type QueryFailure = {
   readonly type: QueryErrorName
   readonly message: string
   readonly retryAfterSeconds?: number | undefined
+  /** The statement did not pass its checks, so it was not run. */
+  readonly isUnrun?: boolean | undefined
 }
 
 /** `end` comes with the last part. */
