@@ -4,6 +4,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Logger } from '../platform/telemetry/logger.ts'
 import { type CallAdmission, createCallAdmission, type RefusedCall } from './admission.ts'
 import type { Caller, Refused } from './callers.ts'
+import type { PresentedToken } from './credentials.ts'
 import { createCustomerLog } from './customer-log.ts'
 import type { CallMetrics } from './metrics.ts'
 import type { PlanTable } from './plan.ts'
@@ -89,6 +90,23 @@ export function createCallAccess(deps: CallAccessDeps): CallAccess {
     },
     [Symbol.dispose]: () => customerLog[Symbol.dispose](),
   }
+}
+
+/** Authenticates a WebSocket handshake with tickets in its query. A ticket beside a token has to be that token's own. */
+export function authenticateHandshake(
+  access: Pick<Access, 'authenticate' | 'authenticateTicket'>,
+  { presented, tickets }: { readonly presented: PresentedToken; readonly tickets: readonly string[] },
+  product: ProductKey,
+  nowMs: number,
+): Caller | Refused {
+  const [ticket, ...more] = tickets
+  if (ticket === undefined) return access.authenticate(presented, product, nowMs)
+  if (more.length > 0) return access.authenticate({ refused: 'conflicting' }, product, nowMs)
+  const byTicket = access.authenticateTicket(ticket, product, nowMs)
+  if ('refused' in presented && presented.refused === 'missing') return byTicket
+  const byToken = access.authenticate(presented, product, nowMs)
+  if (byTicket.ok && byToken.ok && byTicket.tokenSha256 === byToken.tokenSha256) return byToken
+  return access.authenticate({ refused: 'conflicting' }, product, nowMs)
 }
 
 /** The log fields of a refusal. */

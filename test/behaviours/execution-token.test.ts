@@ -60,6 +60,12 @@ test('auth = "token" accepts any token of the operator; the page and /health sta
   await using byTicket = await openStream(`${service.ws}/v1/ws?ticket=${encodeURIComponent(ticket)}`)
   await byTicket.until(2)
   assert.equal((await refusedHandshake(`${service.ws}/v1/ws?ticket=x`)).status, 401)
+  // Beside the token that it was made from.
+  const withTicket = `${service.ws}/v1/ws?ticket=${encodeURIComponent(ticket)}`
+  await using byBoth = await openStream(withTicket, { headers: { 'x-token': token } })
+  await byBoth.until(2)
+  const { token: other } = await gateway.subscribe({ products: ['indexer'] })
+  assert.match((await refusedHandshake(withTicket, { 'x-token': other })).body, /do not belong together/)
 
   // Revoked: open streams are closed with code 4401.
   await revokeTokens(gateway.on, { subscription: caller.subscription.name })

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import type { Access } from '../../access/call-access.ts'
+import { type Access, authenticateHandshake } from '../../access/call-access.ts'
 import type { Caller, Refused } from '../../access/callers.ts'
 import { CREDENTIAL_SOURCES, collectToken } from '../../access/credentials.ts'
 import { explainRefusal } from '../../access/explain-refusal.ts'
@@ -24,13 +24,8 @@ export function authenticate(
   tickets: readonly string[] = [],
 ): Caller | Refused | undefined {
   if (access === undefined) return undefined
-  const nowMs = clock.nowMs()
   const presented = collectToken(CREDENTIAL_SOURCES.execution, request.rawHeaders)
-  const [ticket, ...more] = tickets
-  if (ticket === undefined) return access.authenticate(presented, 'execution', nowMs)
-  const isOnlyCredential = more.length === 0 && 'refused' in presented && presented.refused === 'missing'
-  if (isOnlyCredential) return access.authenticateTicket(ticket, 'execution', nowMs)
-  return access.authenticate({ refused: 'conflicting' }, 'execution', nowMs)
+  return authenticateHandshake(access, { presented, tickets }, 'execution', clock.nowMs())
 }
 
 /** Status and headers are the same for every reason; the body has the reason. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { Access } from '../../access/call-access.ts'
+import { type Access, authenticateHandshake } from '../../access/call-access.ts'
 import type { Caller, Refused } from '../../access/callers.ts'
 import { CREDENTIAL_SOURCES, collectToken } from '../../access/credentials.ts'
 import { explainRefusal } from '../../access/explain-refusal.ts'
@@ -67,16 +67,8 @@ export function createHandshakes(options: { readonly queryToken: boolean }, deps
   const admitted = new WeakMap<IncomingMessage, AdmittedHandshake>()
 
   function authenticate(headers: readonly string[], query: string): Caller | Refused {
-    const nowMs = clock.nowMs()
     const presented = collectToken(CREDENTIAL_SOURCES[tokenInterface], headers, query)
-    const [ticket, ...more] = valuesOf(query, 'ticket')
-    if (ticket === undefined) return access.authenticate(presented, 'bundle', nowMs)
-    if (more.length > 0) return access.authenticate({ refused: 'conflicting' }, 'bundle', nowMs)
-    const byTicket = access.authenticateTicket(ticket, 'bundle', nowMs)
-    if ('refused' in presented && presented.refused === 'missing') return byTicket
-    const byToken = access.authenticate(presented, 'bundle', nowMs)
-    if (byTicket.ok && byToken.ok && byTicket.tokenSha256 === byToken.tokenSha256) return byToken
-    return access.authenticate({ refused: 'conflicting' }, 'bundle', nowMs)
+    return authenticateHandshake(access, { presented, tickets: valuesOf(query, 'ticket') }, 'bundle', clock.nowMs())
   }
 
   function admit(request: IncomingMessage, peer: Peer, requestId: string): Outcome {
