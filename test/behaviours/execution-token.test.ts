@@ -97,6 +97,25 @@ test('auth = "token": refused tokens, unknown paths and preflights use up the bu
   }
 })
 
+test('auth = "token": handshakes with a refused token use up the budget of their address only', async () => {
+  await using gateway = await startGateway([])
+  const { access } = gateway
+  const { token } = await gateway.subscribe({ products: ['indexer'] })
+  await until('the store has reached the process', () => access.authenticate({ token }, 'execution', Date.now()).ok)
+  await using service = await startTestExecution({
+    clock: createManualClock(Date.now()),
+    settings: { auth: 'token', work: { unitsPerSecond: 10, burstUnits: 20 } },
+    deps: { access },
+  })
+  const statuses: number[] = []
+  for (let at = 0; at < 22; at++) {
+    const guess = { 'x-token': `slc_${String(at).padStart(38, '0')}` }
+    statuses.push((await refusedHandshake(`${service.ws}/v1/ws`, guess)).status)
+  }
+  assert.deepEqual(statuses, [...Array(20).fill(401), 429, 429])
+  await using _admitted = await openStream(`${service.ws}/v1/ws`, { headers: { 'x-token': token } })
+})
+
 test('auth = "token": a subscription has one budget across addresses and protocols', async () => {
   await using gateway = await startGateway([])
   const { access } = gateway

@@ -8,6 +8,7 @@ import { until } from '../../src/platform/process/test-wait.ts'
 import { ethBlock, rpcCall, txnHashOf } from '../support/eth-blocks.ts'
 import { watchEventLoop } from '../support/event-loop-cost.ts'
 import { startTestExecution, type TestExecution } from '../support/execution.ts'
+import { refusedHandshake } from '../support/stream-reader.ts'
 
 /** The execution service bounds work: no request blocks the event loop, and every client has a budget. */
 
@@ -201,6 +202,36 @@ describe('every client has a budget', () => {
     }
     assert.equal((await get('/health')).status, 200)
     assert.equal((await get('/v1/tps', from('192.0.2.9'))).status, 200)
+  })
+
+  test('/health has a rate of its own for each address, and the refusal names it', async () => {
+    const clock = createManualClock()
+    await using service = await startTestExecution({ clock, settings })
+    service.source.beat()
+    const get = (headers: Headers = {}) => fetch(`${service.http}/health`, { headers })
+    for (let count = 0; count < 500; count++) assert.equal((await get()).status, 200)
+    const refused = await get()
+    assert.equal(refused.status, 429)
+    const { limit, size } = (await refused.json()) as Record<string, unknown>
+    assert.deepEqual([limit, size], ['healthPerSecond', 50])
+    assert.equal((await get(from('192.0.2.9'))).status, 200)
+    clock.advance(1000)
+    service.source.beat()
+    assert.equal((await get()).status, 200)
+  })
+
+  test('requests of another content type and handshakes that are refused use up the budget of their address', async () => {
+    const refusals: [string, number, (service: TestExecution) => Promise<number>][] = [
+      ['a media type', 415, async ({ http }) => (await fetch(http, { method: 'POST', body: 'x' })).status],
+      ['an unknown path', 404, async ({ ws }) => (await refusedHandshake(`${ws}/v1/none`)).status],
+    ]
+    for (const [what, status, ask] of refusals) {
+      const work = { unitsPerSecond: 10, burstUnits: 20 }
+      await using service = await startTestExecution({ clock: createManualClock(), settings: { ...settings, work } })
+      const statuses: number[] = []
+      for (let at = 0; at < 22; at++) statuses.push(await ask(service))
+      assert.deepEqual(statuses, [...Array(20).fill(status), 429, 429], what)
+    }
   })
 
   test('normal use is far below the default budget: polling, full blocks, a scrape every 5 s', async () => {

@@ -5,6 +5,7 @@ import { EXECUTION_ROUTES, EXECUTION_TICKET_PATH } from '../../contract/executio
 import { STREAM_PATHS } from '../../contract/stream-events.ts'
 import { versionHeaders } from '../../contract/versions.ts'
 import type { Clock } from '../../core/clock.ts'
+import { createKeyedBuckets } from '../../core/keyed-buckets.ts'
 import type { Random } from '../../core/random.ts'
 import {
   contentFieldsOf,
@@ -70,11 +71,14 @@ const SECURITY = {
 /** On every response: the records of the specification have no field for it. */
 const SIMULATED = { 'x-data-source': 'simulated' } as const
 const JSON_HEADERS = { 'content-type': 'application/json', 'cache-control': 'no-store' }
+/** Health checks of one address. */
+const HEALTH = { perSecond: 50, burst: 500 }
 const NO_PAGE = 'Sluice execution service. Status: /v1/status  Stream: WebSocket on /v1/ws\n'
 
 /** REST, JSON-RPC, Prometheus metrics and the dashboard, on the port of the stream. No request changes the state of the service. */
 export function startHttpEndpoint(options: { listen: ListenerOptions }, deps: HttpServerDeps): Promise<HttpServer> {
   const refusePath = createPathRules(pathsOf(deps), { isPreflighted: true, upgradePaths: STREAM_PATHS })
+  const health = createKeyedBuckets(HEALTH, () => deps.clock.monotonicMs())
   return startHttpServer(options, {
     headersFor: deps.isSimulated ? (url) => ({ ...versionHeaders?.(url), ...SIMULATED }) : versionHeaders,
     log: deps.log,
@@ -103,6 +107,10 @@ export function startHttpEndpoint(options: { listen: ListenerOptions }, deps: Ht
       }
       if (path === '/' && request.method === 'POST') return respondToRpc(request, response, deps)
       if (isTicket) return respondWithTicket(request, response, deps)
+      if (isOpenRoute(path)) {
+        const taken = health.take(addressOwner(request, deps))
+        if (!taken.ok) return refuseLimit(healthLimitReached(taken.retryAfterMs), response, deps)
+      }
       return respondToRead({ request, response, path, query }, deps)
     },
   })
@@ -127,7 +135,7 @@ async function respondToRead({ request, response, path, query }: Read, deps: Htt
   const isOpen = file !== undefined || isOpenRoute(path)
   const owner = isOpen ? addressOwner(request, deps) : authorized(request, response, deps)
   if (owner === undefined) return
-  // Health checks are free, because a supervisor must always get a response.
+  // Health checks have a rate of their own, because a supervisor must get a response when the budget of its address is used up.
   if (!isOpenRoute(path) && !pays(owner, isMetrics ? PRICE.scrape : PRICE.call, response, deps)) return
   if (document !== undefined) {
     deps.budget.charge(owner, document.body.length / UNIT.readyBytes)
@@ -182,10 +190,11 @@ async function respondToRpc(request: IncomingMessage, response: ServerResponse, 
   const headers = { ...deps.cors.headersFor(request), 'cache-control': 'no-store' }
   const owner = authorized(request, response, deps)
   if (owner === undefined) return
-  if (!isJsonRequest(contentFieldsOf(request.rawHeaders))) return refuseMediaType(response, JSON_REQUIRED, headers)
-  if (isEncoded(request))
-    return refuseMediaType(response, ENCODING_REFUSED, { ...headers, 'accept-encoding': 'identity' })
-  await deps.rpcPost({ request, response, owner, headers })
+  const isJson = isJsonRequest(contentFieldsOf(request.rawHeaders))
+  if (isJson && !isEncoded(request)) return deps.rpcPost({ request, response, owner, headers })
+  if (!pays(owner, PRICE.call, response, deps)) return
+  if (!isJson) return refuseMediaType(response, JSON_REQUIRED, headers)
+  refuseMediaType(response, ENCODING_REFUSED, { ...headers, 'accept-encoding': 'identity' })
 }
 
 function refuseMediaType(response: ServerResponse, message: string, headers: OutgoingHttpHeaders): void {
@@ -227,6 +236,12 @@ function pays(owner: WorkOwner, units: number, response: ServerResponse, deps: H
   if (taken.ok) return true
   refuseLimit(workLimitReached(deps.budget.unitsPerSecond, units, taken.retryAfterMs), response, deps)
   return false
+}
+
+function healthLimitReached(retryAfterMs: number): LimitFailure {
+  const size = HEALTH.perSecond
+  const reason = `${size} health requests per second of one address`
+  return new LimitFailure(reason, { limit: 'healthPerSecond', size, cost: 1, retryAfterMs })
 }
 
 function refuseLimit(failure: LimitFailure, response: ServerResponse, deps: HttpServerDeps): void {

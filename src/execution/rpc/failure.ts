@@ -5,6 +5,7 @@ type RpcErrorCode = 'invalid-params' | 'blocks-not-held' | 'too-large' | 'method
 /** Names of the limits, as used in errors and metrics. */
 export const LIMIT_NAMES = [
   'unitsPerSecond',
+  'healthPerSecond',
   'requestsPerClient',
   'requestsInAll',
   'unreadBytes',

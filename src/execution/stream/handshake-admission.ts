@@ -68,23 +68,23 @@ export function createHandshakeAdmission(
 
   function check(request: IncomingMessage): WsRefusal | undefined {
     const { path, query } = requestTarget(request)
+    const address = deps.clientAddress(request)
+    // A refused handshake costs its address as much as an admitted one.
+    const ofAddress = ownerOf(address, undefined)
     if (!(STREAM_PATHS as readonly string[]).includes(path)) {
+      const unpaid = pay(ofAddress)
+      if (unpaid !== undefined) return unpaid
       metrics.refused.inc({ reason: 'path' })
       return { status: 404, body: JSON.stringify(NO_STREAM) }
     }
     const caller = authenticate(deps, request, query.getAll('ticket'))
+    const owner = caller?.ok === true ? ownerOf(address, caller.subscription.id) : ofAddress
+    const unpaid = pay(owner)
+    if (unpaid !== undefined) return unpaid
     if (caller?.ok === false) {
       metrics.refused.inc({ reason: 'token' })
       const body = JSON.stringify(unauthorizedBody('executionWs', caller, request, deps.docsUrl))
       return { status: 401, body, headers: UNAUTHORIZED_HEADERS }
-    }
-    const address = deps.clientAddress(request)
-    const owner = ownerOf(address, caller?.subscription.id)
-    const taken = deps.budget.take(owner, PRICE.call)
-    if (!taken.ok) {
-      metrics.refused.inc({ reason: 'work' })
-      metrics.limits.inc({ limit: 'unitsPerSecond' })
-      return overBudget(deps.budget, taken.retryAfterMs)
     }
     if (caps.enter(address) !== undefined) {
       metrics.refused.inc({ reason: 'address_limit' })
@@ -94,6 +94,15 @@ export function createHandshakeAdmission(
     }
     handshakes.set(request, { admitted: { address, owner, tokenSha256: caller?.tokenSha256 }, isOpened: false })
     return undefined
+  }
+
+  /** Takes the price of a handshake; the refusal where the budget is used up. */
+  function pay(owner: WorkOwner): WsRefusal | undefined {
+    const taken = deps.budget.take(owner, PRICE.call)
+    if (taken.ok) return undefined
+    metrics.refused.inc({ reason: 'work' })
+    metrics.limits.inc({ limit: 'unitsPerSecond' })
+    return overBudget(deps.budget, taken.retryAfterMs)
   }
 
   return {
