@@ -30,7 +30,7 @@ const clickhouse = z.strictObject({
   accounts: z
     .strictObject({
       user: clickHouseUser.describe(
-        'An account that may create roles, profiles, quotas and users, grant SELECT on that database and kill queries.',
+        'An account that may create roles, profiles, quotas and users, list users, grant SELECT on that database and kill queries.',
       ),
       password: z.string().refine(isSecretRef, SECRET_REF_RULE).describe('Reference to its password.'),
       gateways: z

@@ -11,10 +11,11 @@ import { createClickHouseAccounts, openClickHouseAccounts } from './accounts.ts'
 import { ClickHouseRefusal } from './link.ts'
 import { TEST_PLAN } from './test-provision.ts'
 
-function openRig() {
+function openRig(atServer: readonly string[] = [], refusal?: string) {
   const run: string[] = []
   const live = new Set(['u_a', 'u_b'])
-  let refusal: string | undefined
+  const revoked = new Set(['u_old'])
+  let listings = 0
   let changed = (): void => {}
   const accounts = createClickHouseAccounts(
     { hosts: ['10.0.0.1'], limits: TEST_PLAN },
@@ -26,10 +27,14 @@ function openRig() {
           return ''
         },
         insert: () => assert.fail(),
-        rows: () => assert.fail(),
+        async rows() {
+          listings += 1
+          if (refusal !== undefined) throw new ClickHouseRefusal(refusal)
+          return atServer.map((name) => [name])
+        },
       },
       log: silentLogger,
-      isLive: (username) => live.has(username),
+      stateOf: (username) => (live.has(username) ? 'active' : revoked.has(username) ? 'revoked' : undefined),
       onChange(listener) {
         changed = listener
         return { [Symbol.dispose]() {} }
@@ -40,6 +45,11 @@ function openRig() {
     accounts,
     run,
     live,
+    revoke(username: string) {
+      live.delete(username)
+      revoked.add(username)
+    },
+    listings: () => listings,
     changed: () => changed(),
     refuse: (text: string | undefined) => void (refusal = text),
   }
@@ -87,15 +97,39 @@ describe('accounts on the server', () => {
   })
 
   test('are dropped when the credential is no longer active', async () => {
-    const { accounts, run, live, changed } = openRig()
+    const { accounts, run, revoke, changed } = openRig()
     for (const username of ['u_a', 'u_b']) await accounts.ensure({ username, password: 'x', plan: 'pro' })
     run.length = 0
     changed()
     assert.deepEqual(run, [])
-    live.delete('u_a')
+    revoke('u_a')
     changed()
     await new Promise(setImmediate)
     assert.deepEqual(run, ["KILL QUERY WHERE user = 'u_a' ASYNC", 'DROP USER IF EXISTS u_a'])
+  })
+
+  test('of earlier processes are dropped too, and those of other installations are left alone', async () => {
+    const { run, revoke, changed } = openRig(['u_old', 'u_a', 'u_elsewhere'])
+    await new Promise(setImmediate)
+    assert.deepEqual(run, ["KILL QUERY WHERE user = 'u_old' ASYNC", 'DROP USER IF EXISTS u_old'])
+    run.length = 0
+    revoke('u_a')
+    changed()
+    changed()
+    await new Promise(setImmediate)
+    assert.deepEqual(run, ["KILL QUERY WHERE user = 'u_a' ASYNC", 'DROP USER IF EXISTS u_a'])
+  })
+
+  test('are listed once, and again with the next change where the server refused it', async () => {
+    const { listings, changed, run, refuse } = openRig(['u_old'], 'Code: 497. Not enough privileges. (ACCESS_DENIED)')
+    await new Promise(setImmediate)
+    assert.deepEqual([listings(), run], [1, []])
+    refuse(undefined)
+    for (let changes = 0; changes < 3; changes++) {
+      changed()
+      await new Promise(setImmediate)
+    }
+    assert.deepEqual([listings(), run.at(-1)], [2, 'DROP USER IF EXISTS u_old'])
   })
 
   test('a refusal of the server is a retryable error, and the next query tries again', async () => {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Access } from '../../access/call-access.ts'
+import type { IndexerCredential } from '../../access/store/model.ts'
 import { createHttpClient } from '../../platform/http/client/client.ts'
 import { createSlicedChecks } from '../../platform/process/sliced-checks.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
@@ -26,8 +27,8 @@ export type ClickHouseAccountsDeps = {
   /** With the account that may create accounts. */
   readonly link: ClickHouseLink
   readonly log: Logger
-  /** Whether this user still has an active credential. */
-  isLive(username: string): boolean
+  /** The state of this user's credential; undefined for a user that the store has never had. */
+  stateOf(username: string): IndexerCredential['state'] | undefined
   /** Registers a listener for changes of subscriptions. */
   onChange(listener: () => void): Disposable
 }
@@ -41,15 +42,20 @@ export type ClickHouseAccounts = Disposable & {
   ensure(login: ValidLogin): Promise<void>
 }
 
+const LIST_USERS = "SELECT name FROM system.users WHERE startsWith(name, 'u_')"
+
 /** Accounts remembered as created. Creating one again changes nothing. */
 const REMEMBERED_MAX = 10_000
 
 export function createClickHouseAccounts(
   { hosts, limits }: ClickHouseAccountsOptions,
-  { link, log, isLive, onChange }: ClickHouseAccountsDeps,
+  { link, log, stateOf, onChange }: ClickHouseAccountsDeps,
 ): ClickHouseAccounts {
   const plans = new Map<string, Promise<void>>()
   const users = new Map<string, { readonly sha256: string; readonly plan: string; readonly made: Promise<void> }>()
+  /** Users of the store that have an account at the server, whichever process created it. */
+  const atServer = new Set<string>()
+  let listing: Promise<void> | undefined
 
   async function runAll(statements: readonly string[]): Promise<void> {
     for (const statement of statements) await link.run(statement)
@@ -70,14 +76,38 @@ export function createClickHouseAccounts(
   }
 
   const checks = createSlicedChecks((username: string) => {
-    if (!users.has(username) || isLive(username)) return
+    if (!atServer.has(username) || stateOf(username) === 'active') return
+    atServer.delete(username)
     users.delete(username)
     runAll(revokeStatements(username)).catch((error: unknown) => {
       // The account can log in from the gateways only, and they refuse it.
       log.warn({ err: error, username }, 'an account could not be dropped at the server')
     })
   })
-  const listening = onChange(() => checks.check(users.keys()))
+
+  /** An account of another installation on the same server is in its store only, and is left alone. */
+  async function list(): Promise<void> {
+    for (const [name] of await link.rows(LIST_USERS))
+      if (typeof name === 'string' && stateOf(name) !== undefined) atServer.add(name)
+    checks.check(atServer)
+  }
+
+  /** Tried again with each change of the store until it succeeds. */
+  function listOnce(): void {
+    listing ??= list().catch((error: unknown) => {
+      listing = undefined
+      log.warn(
+        { err: error },
+        'the accounts at the server could not be listed, so those that earlier processes created stay',
+      )
+    })
+  }
+
+  listOnce()
+  const listening = onChange(() => {
+    listOnce()
+    checks.check(atServer)
+  })
 
   return {
     async ensure({ username, password, plan }) {
@@ -88,6 +118,7 @@ export function createClickHouseAccounts(
         const made = make(username, sha256, plan)
         user = { sha256, plan, made }
         users.set(username, user)
+        atServer.add(username)
         made.catch(() => {
           if (users.get(username)?.made === made) users.delete(username)
         })
@@ -141,7 +172,7 @@ export function openClickHouseAccounts(
     {
       link: createClickHouseLink(client, source),
       log,
-      isLive: (username) => access.snapshot().indexerCredential(username)?.state === 'active',
+      stateOf: (username) => access.snapshot().indexerCredential(username)?.state,
       onChange: (listener) => access.onChange(listener),
     },
   )
