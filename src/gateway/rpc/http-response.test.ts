@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fieldLines } from '../../platform/http/server/fast-path-response.ts'
-import { ForwardedResponse } from './http-response.ts'
+import { ForwardedResponse, rateLimitHeaders } from './http-response.ts'
 
 test('ForwardedResponse has the same headers as an object and as text', () => {
   const quotas = [
@@ -16,4 +16,6 @@ test('ForwardedResponse has the same headers as an object and as text', () => {
     assert.equal(response.lines, fieldLines(response.headers))
     assert.equal(response.headers['x-ratelimit-cost'], '2')
   }
+  const resets = quotas.map((quota) => rateLimitHeaders(quota, 1)['x-ratelimit-reset'])
+  assert.deepEqual(resets, ['1', '1', '0', '0', '2592001'], 'whole seconds')
 })
