@@ -4,6 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { startTestSender, tipped, walletOf } from '../../../../test/support/sender.ts'
+import { NODE_BLOCKHASH } from '../../../../test/support/sender-node.ts'
 import type { AppendFile } from '../../../platform/files/append.ts'
 import { makeTestFolder } from '../../../platform/files/test-folder.ts'
 import { systemClock } from '../../../platform/process/clock.ts'
@@ -12,7 +13,6 @@ import { secureRandom } from '../../../platform/process/random.ts'
 import { until } from '../../../platform/process/test-wait.ts'
 import { silentLogger } from '../../../platform/telemetry/logger.ts'
 import { LEDGER_FILE } from '../../../sender/tips/ledger-file.ts'
-import { encodeBase58 } from '../../../solana/crypto/base58.ts'
 import { openTipLedger } from './sender.ts'
 
 test('a journal that works again does not hide that no tip is counted', async () => {
@@ -41,7 +41,7 @@ test('a journal that works again does not hide that no tip is counted', async ()
     disk,
     lifecycle,
   })
-  const send = (memo: string) => sender.send(tipped(walletOf(0), encodeBase58(new Uint8Array(32).fill(3)), memo))
+  const send = (memo: string) => sender.send(tipped(walletOf(0), NODE_BLOCKHASH, memo))
   assert.equal((await send('one')).error?.code, -32503)
   assert.deepEqual(parts(), ['sender tips', 'sender journal'])
   isFull = false
