@@ -62,7 +62,7 @@ export const STATE_FILES: readonly StateFile[] = [
   madeAgain(
     'indexer/*',
     'tables of the embedded database',
-    'sluice indexer backfill, as far as the nodes have the blocks; account states from their next change on',
+    'a backfill, as far as the nodes have the blocks; account states from their next change on',
   ),
   madeAgain('ring/*', 'event ring of an EVM node or the simulated chain', 'the next start'),
   madeAgain('localnet/*', 'the embedded chain', 'the next start, as a new chain'),
