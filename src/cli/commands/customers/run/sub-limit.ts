@@ -32,6 +32,6 @@ export async function limitSub(this: CliContext, flags: LimitSubFlags, idOrName:
 }
 
 function ownLimits(overrides: Subscription['overrides']): string {
-  const names = Object.keys(overrides)
+  const names = Object.keys(overrides).toSorted()
   return names.length === 0 ? 'no overrides' : `${names.length === 1 ? 'override' : 'overrides'}: ${names.join(', ')}`
 }
