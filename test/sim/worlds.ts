@@ -4,6 +4,7 @@ import { poolWorld } from './pool-world.ts'
 import type { SimWorld } from './run-seeds.ts'
 import { sharedLedgerWorld } from './shared-ledger-world.ts'
 import { sharedPermitsWorld } from './shared-permits-world.ts'
+import { sharedQuotaFloorWorld } from './shared-quota-floor-world.ts'
 import { tokenStoreWorld } from './token-store-world.ts'
 
 export const WORLDS: readonly SimWorld[] = [
@@ -11,6 +12,7 @@ export const WORLDS: readonly SimWorld[] = [
   ledgerWorld,
   sharedLedgerWorld,
   sharedPermitsWorld,
+  sharedQuotaFloorWorld,
   poolWorld,
   tokenStoreWorld,
 ]

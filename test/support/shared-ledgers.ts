@@ -17,7 +17,8 @@ export const own = (changes: Partial<Limits>): Limits => ({ ...BUILT_IN_PLANS.st
 
 /** The Redis scripts of the quota in memory, on the test's clock, behind a connection with delayed or missing responses. */
 export function createFakeServer(clock: ManualClock, latencyMs: () => number) {
-  const books = new Map<string, { at: number; month: number; used: number; levels: Map<string, number> }>()
+  type Bucket = { readonly level: number; readonly at: number }
+  const books = new Map<string, { month: number; used: number; buckets: Map<string, Bucket> }>()
   const booked = new Map<string, Map<string, number>>()
   const state = { isUp: true, processes: 1, runs: 0 }
 
@@ -32,7 +33,7 @@ export function createFakeServer(clock: ManualClock, latencyMs: () => number) {
       records.set(field, spent)
       return spent - before
     }
-    const held = books.get(key) ?? { at: now, month, used: Number(usedKnown), levels: new Map<string, number>() }
+    const held = books.get(key) ?? { month, used: Number(usedKnown), buckets: new Map<string, Bucket>() }
     if (month > held.month) held.used = 0
     held.month = Math.max(held.month, month)
     held.used = Math.max(0, held.used + unbooked(monthField, Number(spentInMonth), Number(bookedInMonth)))
@@ -40,12 +41,12 @@ export function createFakeServer(clock: ManualClock, latencyMs: () => number) {
     for (let at = 4; at < args.length; at += 5) {
       const field = args[at] as string
       const [rate, capacity, spent, known] = args.slice(at + 1, at + 5).map(Number) as [number, number, number, number]
-      const refilled = Math.min(capacity, (held.levels.get(field) ?? capacity) + ((now - held.at) * rate) / 1000)
+      const before = held.buckets.get(field) ?? { level: capacity, at: now }
+      const refilled = Math.min(capacity, before.level + ((now - before.at) * rate) / 1000)
       const level = Math.min(capacity, refilled - unbooked(field, spent, known))
-      held.levels.set(field, level)
+      held.buckets.set(field, { level, at: now })
       response.push(level.toFixed(6))
     }
-    held.at = now
     books.set(key, held)
     return response
   }

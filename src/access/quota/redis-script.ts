@@ -1,9 +1,13 @@
 import { createRedisScript, type RedisReply, type RedisScript } from '../../platform/db/redis.ts'
 
 /**
- * The shared account of one subscription: a hash with the time of the last refill (`at`), the month (`month`, months since 1970), the units spent in
- * it (`used`), and the level of each bucket in units. Uses the server's time, so that no process's clock can create units. One run books what a
+ * The shared account of one subscription: a hash with the month (`month`, months since 1970), the units spent in it (`used`), and the level of each
+ * bucket in units with the time of its last refill. Uses the server's time, so that no process's clock can create units. One run books what a
  * process has spent and returns what remains; levels may be negative, so spending ahead is paid back.
+ *
+ * Each bucket has its own time, because a process books only the buckets that it has used. The former version had one time for all of them, `at`,
+ * and still has on machines that are not upgraded yet. So `at` is written too, for the former version, and once more as `timed`: where the two
+ * differ the former version has booked since. It may have refilled any bucket until then (`former`), and no time refills a bucket twice.
  *
  * A process sends its total spending, never a difference: the difference to what is already booked for it is computed here from a second hash. So a
  * booking whose reply was lost can be sent again and counts once.
@@ -34,8 +38,13 @@ local function unbooked(field, spent, known)
   return tonumber(spent) - tonumber(redis.call('HGET', KEYS[2], field) or known)
 end
 
-local held = redis.call('HMGET', KEYS[1], 'at', 'month', 'used')
-local elapsed = math.max(0, now - (tonumber(held[1]) or now))
+local held = redis.call('HMGET', KEYS[1], 'at', 'month', 'used', 'timed', 'former')
+local former = tonumber(held[1] ~= held[4] and held[1] or held[5])
+-- A server's clock that was ahead must not stop the refill until it is that late again.
+if former then former = math.min(former, now) end
+local function sinceRefill(time)
+  return math.max(0, now - math.max(tonumber(time) or former or now, former or 0))
+end
 local current, used = tonumber(held[2]), tonumber(held[3])
 if not current then
   current, used = month, tonumber(ARGV[4])
@@ -46,17 +55,26 @@ elseif month < current - 1 then
 end
 used = math.max(0, used + unbooked(ARGV[1], ARGV[2], ARGV[3]))
 
-local writes = { 'at', string.format('%.0f', now), 'month', current, 'used', string.format('%.0f', used) }
+local nowText = string.format('%.0f', now)
+local writes = { 'at', nowText, 'timed', nowText, 'month', current, 'used', string.format('%.0f', used) }
+if former then
+  table.insert(writes, 'former')
+  table.insert(writes, string.format('%.0f', former))
+end
 local answer = { current, used }
 for i = 5, #ARGV, 5 do
   local capacity = tonumber(ARGV[i + 2])
-  local level = tonumber(redis.call('HGET', KEYS[1], ARGV[i])) or capacity
-  level = math.min(capacity, level + elapsed * tonumber(ARGV[i + 1]) / 1000)
+  local timeField = 't:' .. ARGV[i]
+  local bucket = redis.call('HMGET', KEYS[1], ARGV[i], timeField)
+  local level = tonumber(bucket[1]) or capacity
+  level = math.min(capacity, level + sinceRefill(bucket[2]) * tonumber(ARGV[i + 1]) / 1000)
   level = math.min(capacity, level - unbooked(ARGV[i], ARGV[i + 3], ARGV[i + 4]))
   -- All digits of a number: a slow rate adds less than a millionth of a unit between two bookings.
   local text = string.format('%.17g', level)
   table.insert(writes, ARGV[i])
   table.insert(writes, text)
+  table.insert(writes, timeField)
+  table.insert(writes, nowText)
   table.insert(answer, text)
 end
 redis.call('HSET', KEYS[1], unpack(writes))

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { runSeeds } from '../../../test/sim/run-seeds.ts'
 import { sharedLedgerWorld } from '../../../test/sim/shared-ledger-world.ts'
+import { sharedQuotaFloorWorld } from '../../../test/sim/shared-quota-floor-world.ts'
 import { isFull, seedOf } from '../../../test/support/property.ts'
 import { createFakeServer, openSharedLedgers, own, START } from '../../../test/support/shared-ledgers.ts'
 import { createManualClock } from '../../core/clock.ts'
@@ -61,6 +62,42 @@ describe('shared ledger', () => {
   test('no mix of processes, delays, costs and outages exceeds the budget and the documented slack', async (t) => {
     const outcome = await runSeeds(sharedLedgerWorld, { firstSeed: seedOf(t), seeds: isFull ? 400 : 12 })
     t.diagnostic(JSON.stringify(outcome.seen))
+  })
+
+  test('a customer below the rate of each bucket is never refused, whatever other processes book', async (t) => {
+    const outcome = await runSeeds(sharedQuotaFloorWorld, { firstSeed: seedOf(t), seeds: isFull ? 200 : 5 })
+    t.diagnostic(JSON.stringify(outcome.seen))
+    assert.deepEqual(outcome.never, [])
+  })
+
+  test('a bucket refills for all the time in which the bookings did not contain it', async () => {
+    const { clock, a } = await openSharedLedgers(own({ unitsPerSecond: 1000, sendsPerSecond: 30 }))
+    const burst = async () => {
+      let admitted = 0
+      for (let count = 0; count < 290; count++) {
+        if (a.charge('sendTransaction').ok) admitted += 1
+        await clock.advanceAsync(5)
+      }
+      return admitted
+    }
+    assert.equal(await burst(), 290)
+    await clock.advanceAsync(60_000)
+    // The account is closed with its buckets; the first booking of the next opening has the bucket of units only.
+    a.ledger.sweep(clock.monotonicMs())
+    assert.equal(a.charge('getSlot').ok, true)
+    await clock.advanceAsync(1000)
+    assert.equal(await burst(), 290)
+  })
+
+  test('reads on one machine take nothing from the sends on another', async () => {
+    const { clock, a, b } = await openSharedLedgers(own({ unitsPerSecond: 1000, sendsPerSecond: 30 }))
+    let admitted = 0
+    for (let ms = 0; ms < 200_000; ms += 10) {
+      if (ms % 10_000 < 1000 && a.charge('sendTransaction').ok) admitted += 1
+      if (ms % 50 === 0) b.charge('getSlot')
+      await clock.advanceAsync(10)
+    }
+    assert.equal(admitted, 2000)
   })
 
   test('units of the month are one budget, and start from the value in the store', async () => {
