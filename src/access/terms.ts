@@ -4,6 +4,7 @@ import { highestCost, methodCost } from './plan.ts'
 
 /** 10^12 parts of a unit: the levels of thousands of units stay exact integers. */
 const PARTS_DIGITS_MAX = 12
+const MONTH_PART = 0.001
 
 /** One token bucket of a subscription. */
 export type BucketTerms = {
@@ -38,7 +39,7 @@ export type Terms = {
   /** Index of the units bucket in `buckets`; -1 when units are unlimited. */
   readonly unitsBucket: number
   readonly unitsPerMonth: number | null
-  /** As a bucket's chunk, for the units of the month. */
+  /** As a bucket's chunk, for the units of the month; Infinity where they are unlimited. */
   readonly monthChunk: number
   callOf(method: string): CallTerms
 }
@@ -72,6 +73,12 @@ function partsPerUnitOf(perSecond: number): number {
   if (Number.isInteger(perSecond)) return 1000
   const digits = Math.ceil(6 - Math.log10(perSecond))
   return 10 ** Math.min(Math.max(digits, 6), PARTS_DIGITS_MAX)
+}
+
+/** Without a rate the month is the only limit, so a process may be ahead by a thousandth of it; nothing limits an unlimited month. */
+function monthChunkOf({ unitsPerSecond, unitsPerMonth }: Limits, chunk: number): number {
+  if (unitsPerMonth === null) return Number.POSITIVE_INFINITY
+  return unitsPerSecond === null ? Math.max(chunk, unitsPerMonth * MONTH_PART) : chunk
 }
 
 export function compileTerms(limits: Limits): Terms {
@@ -129,7 +136,7 @@ export function compileTerms(limits: Limits): Terms {
     buckets,
     unitsBucket: units,
     unitsPerMonth: limits.unitsPerMonth,
-    monthChunk: buckets[units]?.chunk ?? atOnce * BURST_SECONDS,
+    monthChunk: monthChunkOf(limits, buckets[units]?.chunk ?? limits.batchItems * largestDraw),
     callOf: (method) => calls.get(method) ?? unknown,
   }
 }

@@ -100,6 +100,23 @@ describe('shared ledger', () => {
     assert.equal(admitted, 2000)
   })
 
+  test('an unlimited plan is never refused, whatever is spent between two bookings', async () => {
+    const { clock, a, server } = await openSharedLedgers(own({ unitsPerSecond: null, unitsPerMonth: null }))
+    assert.equal(a.spend('getProgramAccounts', 1000), 1000)
+    await clock.advanceAsync(300)
+    assert.equal(server.books.get('test:quota:sub_a')?.used, 30_000)
+  })
+
+  test('a month without a rate admits a batch of the most expensive calls, and a thousandth of the month, at once', async () => {
+    const batch = 100
+    const small = await openSharedLedgers(own({ unitsPerSecond: null, unitsPerMonth: 10_000 }))
+    assert.equal(small.a.spend('getProgramAccounts', batch), batch)
+    const large = await openSharedLedgers(own({ unitsPerSecond: null, unitsPerMonth: 100_000_000 }))
+    assert.equal(large.a.spend('getSlot', 100_000), 100_000)
+    const refused = large.a.charge('getSlot')
+    assert.ok(!refused.ok && refused.limitName === 'unitsPerMonth' && refused.retryAfterMs === 50)
+  })
+
   test('units of the month are one budget, and start from the value in the store', async () => {
     const { clock, a, b, server, terms } = await openSharedLedgers(own({ unitsPerSecond: null, unitsPerMonth: 5000 }), {
       spent: 4000,
