@@ -19,16 +19,20 @@ export const own = (changes: Partial<Limits>): Limits => ({ ...BUILT_IN_PLANS.st
 export function createFakeServer(clock: ManualClock, latencyMs: () => number) {
   type Bucket = { readonly level: number; readonly at: number }
   const books = new Map<string, { month: number; used: number; buckets: Map<string, Bucket> }>()
-  const booked = new Map<string, Map<string, number>>()
+  const booked = new Map<string, { opening: number; records: Map<string, number> }>()
   const state = { isUp: true, processes: 1, runs: 0 }
 
   function book(key: string, spender: string, args: readonly string[]): (number | string)[] {
     const now = clock.nowMs()
     const month = monthOf(now)
     const [monthField = '', spentInMonth, bookedInMonth, usedKnown] = args
-    const records = booked.get(spender) ?? new Map<string, number>()
-    booked.set(spender, records)
+    const opening = Number(args[4])
+    const latest = booked.get(spender)
+    const isLate = latest !== undefined && latest.opening > opening
+    const records = latest?.opening === opening ? latest.records : new Map<string, number>()
+    if (!isLate) booked.set(spender, { opening, records })
     const unbooked = (field: string, spent: number, known: number): number => {
+      if (isLate) return 0
       const before = records.get(field) ?? known
       records.set(field, spent)
       return spent - before
@@ -38,7 +42,7 @@ export function createFakeServer(clock: ManualClock, latencyMs: () => number) {
     held.month = Math.max(held.month, month)
     held.used = Math.max(0, held.used + unbooked(monthField, Number(spentInMonth), Number(bookedInMonth)))
     const response: (number | string)[] = [held.month, held.used]
-    for (let at = 4; at < args.length; at += 5) {
+    for (let at = 5; at < args.length; at += 5) {
       const field = args[at] as string
       const [rate, capacity, spent, known] = args.slice(at + 1, at + 5).map(Number) as [number, number, number, number]
       const before = held.buckets.get(field) ?? { level: capacity, at: now }
@@ -66,7 +70,7 @@ export function createFakeServer(clock: ManualClock, latencyMs: () => number) {
       return state.isUp ? { ok: true, reply } : down
     },
   }
-  return { link, state, books }
+  return { link, state, books, booked }
 }
 
 /** Several processes that share one budget and one clock. */

@@ -8,7 +8,6 @@ import { capacityOf, refillAll, rollMonth, setCeiling, unbooked } from './rules.
 export type SentBooking = {
   readonly booking: Booking
   readonly generation: number
-  readonly opening: number
   readonly buckets: readonly { readonly cell: number; readonly waived: number }[]
 }
 
@@ -40,9 +39,9 @@ function readBooking(memory: QuotaMemory, calendar: Calendar, account: number, n
   })
   return {
     generation: memory.int(account, FIELD.generation),
-    opening: memory.float(account, ACCOUNT.opening),
     buckets,
     booking: {
+      opening: memory.float(account, ACCOUNT.opening),
       month: { spent, booked, number: memory.float(account, ACCOUNT.month), usedKnown },
       buckets: buckets.map(({ cell, waived }) => {
         const partsPerUnit = memory.float(cell, BUCKET.partsPerUnit)

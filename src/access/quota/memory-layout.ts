@@ -24,7 +24,7 @@ import { PERMIT_KINDS } from './permit-table.ts'
  *     booked   known to the shared ledger; `spent` less `booked` is still to be sent
  *     share    the fraction of rate and capacity that this process uses while the shared ledger is unreachable, else 1
  *     resting  closed: only the units of the month and permits are kept, in the cell of the account
- *     opening  the number of one time that an account is open; the shared ledger keeps the bookings of each apart
+ *     opening  the number of one time that an account is open; the shared ledger counts the bookings of each from zero
  */
 export const CELL_BYTES = 192
 export const CELL_INTS = CELL_BYTES / 4
@@ -39,15 +39,15 @@ export const HEADER = {
   nextCell: 1,
   firstFree: 2,
   openAccounts: 3,
-  opened: 4,
-  hand: 5,
-  accountsMax: 6,
-  threads: 7,
-  isLocal: 8,
+  hand: 4,
+  accountsMax: 5,
+  threads: 6,
+  isLocal: 7,
 }
 export const HEADER_INTS = 16
-/** Float64 field of the header: the share of rate and capacity that accounts are opened with. */
+/** Float64 fields of the header: the share of rate and capacity that accounts are opened with, and how many were opened. */
 export const SHARE = 6
+export const OPENED = 7
 
 /** Int32 fields of a cell. */
 export const FIELD = {

@@ -2,7 +2,19 @@ import assert from 'node:assert/strict'
 import { lockCell, unlockCell } from '../../core/spin-lock.ts'
 import { CellIndex } from './cell-index.ts'
 import { nameFor, QuotaCells } from './cells.ts'
-import { ACCOUNT, FIELD, FLAG, HEADER, HEADER_INTS, KIND, layoutOf, MARKS, type Mark, SHARE } from './memory-layout.ts'
+import {
+  ACCOUNT,
+  FIELD,
+  FLAG,
+  HEADER,
+  HEADER_INTS,
+  KIND,
+  layoutOf,
+  MARKS,
+  type Mark,
+  OPENED,
+  SHARE,
+} from './memory-layout.ts'
 import { PermitSharing, SHARING_INTS } from './permit-sharing.ts'
 import { PERMIT_KINDS, PermitTable } from './permit-table.ts'
 
@@ -203,7 +215,9 @@ export class QuotaMemory extends QuotaCells {
     this.setFloat(cell, ACCOUNT.booked, 0)
     this.setFloat(cell, ACCOUNT.bookedAtMs, Number.NEGATIVE_INFINITY)
     this.setFloat(cell, ACCOUNT.share, this.#headerFloats[SHARE] as number)
-    this.setFloat(cell, ACCOUNT.opening, Atomics.add(this.#header, HEADER.opened, 1))
+    const opening = this.#headerFloats[OPENED] as number
+    this.#headerFloats[OPENED] = opening + 1
+    this.setFloat(cell, ACCOUNT.opening, opening)
     this.unlock(cell)
     this.#header[HEADER.openAccounts] = (this.#header[HEADER.openAccounts] as number) + 1
   }

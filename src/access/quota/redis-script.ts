@@ -10,11 +10,13 @@ import { createRedisScript, type RedisReply, type RedisScript } from '../../plat
  * differ the former version has booked since. It may have refilled any bucket until then (`former`), and no time refills a bucket twice.
  *
  * A process sends its total spending, never a difference: the difference to what is already booked for it is computed here from a second hash. So a
- * booking whose reply was lost can be sent again and counts once.
+ * booking whose reply was lost can be sent again and counts once. The total counts from the opening of the account in the process, and the hash has
+ * the records of the latest opening only, so it does not grow. A booking of an earlier opening is late, from a connection that was given up, and
+ * books nothing: an account is closed when all is booked, or its units are dropped.
  *
  * KEYS: the hash of the subscription; the hash of what this spender has booked. ARGV: the field of the month, units spent in it, units the caller
  * knows to be booked (used when the server has no record), the units of the month known to the caller (used when the server has none: it is new or
- * lost its data), then for each bucket its field, rate per second, capacity, units spent and units known to be booked.
+ * lost its data), the number of the opening, then for each bucket its field, rate per second, capacity, units spent and units known to be booked.
  * Reply: month, used, then the level of each bucket as text.
  *
  * The calendar is Howard Hinnant's civil_from_days. The month only moves forward, unless the stored one is ahead by more than one.
@@ -31,8 +33,12 @@ local doy = doe - (365 * yoe + math.floor(yoe / 4) - math.floor(yoe / 100))
 local march = math.floor((5 * doy + 2) / 153)
 local month = (yoe + era * 400 - 1970) * 12 + march + 2
 
-local records = {}
+local records = { 'opening', ARGV[5] }
+local opening = tonumber(redis.call('HGET', KEYS[2], 'opening') or ARGV[5])
+local isLate = opening > tonumber(ARGV[5])
+if opening < tonumber(ARGV[5]) then redis.call('DEL', KEYS[2]) end
 local function unbooked(field, spent, known)
+  if isLate then return 0 end
   table.insert(records, field)
   table.insert(records, spent)
   return tonumber(spent) - tonumber(redis.call('HGET', KEYS[2], field) or known)
@@ -62,7 +68,7 @@ if former then
   table.insert(writes, string.format('%.0f', former))
 end
 local answer = { current, used }
-for i = 5, #ARGV, 5 do
+for i = 6, #ARGV, 5 do
   local capacity = tonumber(ARGV[i + 2])
   local timeField = 't:' .. ARGV[i]
   local bucket = redis.call('HMGET', KEYS[1], ARGV[i], timeField)
@@ -79,7 +85,7 @@ for i = 5, #ARGV, 5 do
 end
 redis.call('HSET', KEYS[1], unpack(writes))
 redis.call('PEXPIRE', KEYS[1], 3456000000)
-redis.call('HSET', KEYS[2], unpack(records))
+if not isLate then redis.call('HSET', KEYS[2], unpack(records)) end
 redis.call('PEXPIRE', KEYS[2], 86400000)
 return answer
 `)
@@ -89,6 +95,8 @@ export type Spending = { readonly spent: number; readonly booked: number }
 
 /** What one process books for one subscription. */
 export type Booking = {
+  /** The number of the opening from which spending is counted; a later one has a higher number. */
+  readonly opening: number
   readonly month: Spending & { readonly number: number; readonly usedKnown: number }
   readonly buckets: readonly (Spending & {
     readonly key: string
@@ -99,12 +107,13 @@ export type Booking = {
 
 export type Booked = { readonly month: number; readonly used: number; readonly levels: readonly number[] }
 
-export function bookingArgs({ month, buckets }: Booking): string[] {
+export function bookingArgs({ opening, month, buckets }: Booking): string[] {
   return [
     `m:${month.number}`,
     String(month.spent),
     String(month.booked),
     String(month.usedKnown),
+    String(opening),
     ...buckets.flatMap(({ key, perSecond, capacity, spent, booked }) => [
       `b:${key}`,
       String(perSecond),

@@ -25,7 +25,12 @@ describe('the scripts on a real server', () => {
   const bucket = { key: 'units', perSecond: 100, capacity: 1000 }
   const monthNumber = monthOf(Date.now())
   /** Total units spent so far, of the bucket and of the month. */
-  const booking = (spent: number, month = 0, given: { booked?: number; usedKnown?: number } = {}): Booking => ({
+  const booking = (
+    spent: number,
+    month = 0,
+    given: { booked?: number; usedKnown?: number; opening?: number } = {},
+  ): Booking => ({
+    opening: given.opening ?? 0,
     month: { number: monthNumber, spent: month, booked: given.booked ?? 0, usedKnown: given.usedKnown ?? 0 },
     buckets: [{ ...bucket, spent, booked: given.booked ?? 0 }],
   })
@@ -66,6 +71,19 @@ describe('the scripts on a real server', () => {
     assert.equal((await book(booking(60, 60, { booked: 50 }), 'c')).used, 460)
   })
 
+  test('the next opening counts from zero, and a late booking of an earlier one books nothing', async () => {
+    await using server = await startRedis()
+    await using redis = link(server.url)
+    await redis.tried
+    const book = bookOn(redis)
+    await book(booking(300, 300, { opening: 7 }), 'a')
+    assert.equal((await book(booking(20, 20, { opening: 9 }), 'a')).used, 320)
+    assert.equal((await book(booking(300, 300, { opening: 7 }), 'a')).used, 320)
+    const last = await book(booking(30, 30, { opening: 9, booked: 20 }), 'a')
+    assert.equal(last.used, 330)
+    assert.ok((last.levels[0] ?? 0) >= 670, 'the bucket lost 330 once')
+  })
+
   test('a slow rate refills by the time that has passed, however often it is booked, also a very large bucket', async () => {
     await using server = await startRedis()
     await using redis = link(server.url)
@@ -79,7 +97,7 @@ describe('the scripts on a real server', () => {
       { gapMs: 5, capacity: 1e12, perSecond: 1 / 3600 },
     ]) {
       const buckets = [{ key: 'units', perSecond, capacity, spent: capacity, booked: 0 }]
-      const args = bookingArgs({ month, buckets })
+      const args = bookingArgs({ opening: 0, month, buckets })
       const keys = [`slow-${gapMs}-${capacity}`, `spender-${gapMs}-${capacity}`]
       let level: number | undefined
       for (let step = 0; step <= 400; step++) {
@@ -99,7 +117,7 @@ describe('the scripts on a real server', () => {
     await using redis = link(server.url)
     await redis.tried
     // The same arithmetic with given times instead of the server's clock.
-    const text = BOOK_SCRIPT.text.replace("redis.call('TIME')", '{ ARGV[5], 0 }').replace('for i = 5,', 'for i = 99,')
+    const text = BOOK_SCRIPT.text.replace("redis.call('TIME')", '{ ARGV[6], 0 }').replace('for i = 6,', 'for i = 99,')
     const script = { text, sha1: '0'.repeat(40) }
     const days = isFull ? 40_000 : 3000
     for (let day = 0; day < days; day += isFull ? 1 : 11) {
@@ -107,7 +125,7 @@ describe('the scripts on a real server', () => {
       const outcome = await redis.run(
         script,
         [`day-${day}`, 'spender'],
-        ['m', '0', '0', '0', String(Math.floor(atMs / 1000))],
+        ['m', '0', '0', '0', '0', String(Math.floor(atMs / 1000))],
       )
       assert.ok(outcome.ok, JSON.stringify(outcome))
       assert.equal(parseBooked(outcome.reply, 0)?.month, monthOf(atMs), new Date(atMs).toISOString())
@@ -175,7 +193,7 @@ test('two processes on one server admit no more than the budget and the document
   const outcome = await redis.run(
     BOOK_SCRIPT,
     ['test:quota:sub_a', 'reader'],
-    bookingArgs({ month: { number: 0, spent: 0, booked: 0, usedKnown: 0 }, buckets: [] }),
+    bookingArgs({ opening: 0, month: { number: 0, spent: 0, booked: 0, usedKnown: 0 }, buckets: [] }),
   )
   assert.equal(outcome.ok && parseBooked(outcome.reply, 0)?.used, admitted)
 })

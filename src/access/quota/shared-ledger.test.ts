@@ -100,6 +100,20 @@ describe('shared ledger', () => {
     assert.equal(admitted, 2000)
   })
 
+  test('an account that is closed and opened again has one record on the server for each process', async () => {
+    const { clock, a, b, server } = await openSharedLedgers(own({}))
+    for (let opening = 0; opening < 50; opening++) {
+      for (const { charge, ledger } of [a, b]) {
+        assert.equal(charge('getSlot').ok, true)
+        await clock.advanceAsync(2000)
+        ledger.sweep(clock.monotonicMs())
+        assert.equal(ledger.accounts(), 0)
+      }
+    }
+    assert.equal(server.books.get('test:quota:sub_a')?.used, 100)
+    assert.equal(server.booked.size, 2)
+  })
+
   test('an unlimited plan is never refused, whatever is spent between two bookings', async () => {
     const { clock, a, server } = await openSharedLedgers(own({ unitsPerSecond: null, unitsPerMonth: null }))
     assert.equal(a.spend('getProgramAccounts', 1000), 1000)

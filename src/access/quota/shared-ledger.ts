@@ -128,10 +128,7 @@ export async function startSharedLedger(options: SharedLedgerOptions, deps: Shar
     const sent = takeBooking(context, cell, clock.monotonicMs())
     if (sent === undefined) return
     const subscriptionId = memory.nameOf(cell)
-    const keys = [
-      `${keyPrefix}:quota:${subscriptionId}`,
-      `${keyPrefix}:quota-booked:${subscriptionId}:${processId}:${sent.opening}`,
-    ]
+    const keys = [`${keyPrefix}:quota:${subscriptionId}`, `${keyPrefix}:quota-booked:${subscriptionId}:${processId}`]
     const outcome = await redis.run(BOOK_SCRIPT, keys, bookingArgs(sent.booking))
     const booked = outcome.ok ? parseBooked(outcome.reply, sent.booking.buckets.length) : undefined
     if (booked === undefined) {
