@@ -14,7 +14,7 @@ async function checkRedis(config: Config, folder: string, env: NodeJS.ProcessEnv
   const { shared } = config.access.quota
   if (shared === undefined) return []
   try {
-    await pingRedis(shared, { env, folder })
+    await pingRedis(shared, { env, folder }, systemClock)
     return [ok('redis', shared.url)]
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error

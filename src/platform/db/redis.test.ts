@@ -92,9 +92,9 @@ describe('redis link', () => {
   test('ping reports whether the server accepts the credentials', async () => {
     await using server = await startRedis({ password: 'correct-horse-battery' })
     const env = { GOOD: 'correct-horse-battery', BAD: 'wrong-horse-battery' }
-    await pingRedis({ url: server.url, password: 'env:GOOD' }, { env })
-    await assert.rejects(pingRedis({ url: server.url, password: 'env:BAD' }, { env }), { code: 'store-unavailable' })
-    await assert.rejects(pingRedis({ url: 'redis://127.0.0.1:1' }, { env }), { code: 'store-unavailable' })
+    await pingRedis({ url: server.url, password: 'env:GOOD' }, { env }, systemClock)
+    for (const position of [{ url: server.url, password: 'env:BAD' }, { url: 'redis://127.0.0.1:1' }])
+      await assert.rejects(pingRedis(position, { env }, systemClock), { code: 'store-unavailable' })
   })
 
   test('accepts the right password, refuses a wrong one, and prints neither', async () => {

@@ -10,6 +10,7 @@ export type RedisOptions = {
   /** `redis://HOST:PORT/DB` or `rediss://…`, without a password. */
   readonly url: string
   readonly password?: Secret | undefined
+  /** For the connection and the replies to its first commands together. */
   readonly connectTimeoutMs?: number
   /** The server counts as down when a command gets no reply for this long. */
   readonly responseTimeoutMs?: number
@@ -50,7 +51,7 @@ type Client = {
   connect(): Promise<unknown>
   destroy(): void
   sendCommand(command: readonly string[]): Promise<unknown>
-  on(event: 'error' | 'end', listener: (error: unknown) => void): unknown
+  on(event: 'error' | 'end' | 'connect', listener: (error: unknown) => void): unknown
   removeAllListeners(event: 'error' | 'end'): unknown
 }
 
@@ -81,6 +82,7 @@ export function openRedis(given: RedisOptions, deps: RedisDeps): RedisLink {
   const pending = new Set<Pending>()
   const tried = Promise.withResolvers<void>()
   let client: Client | undefined
+  let connecting: Client | undefined
   let retry: Timer | undefined
   let isClosed = false
   let isReported = false
@@ -94,14 +96,16 @@ export function openRedis(given: RedisOptions, deps: RedisDeps): RedisLink {
       lose(candidate, cause)
     })
     candidate.on('end', () => lose(candidate, cause))
+    connecting = candidate
     try {
-      await candidate.connect()
+      await repliedWithin(candidate.connect(), options.connectTimeoutMs, clock)
     } catch (error) {
       discard(candidate)
       reportGone(messageOf(error))
       again()
       return
     } finally {
+      connecting = undefined
       tried.resolve()
     }
     if (isClosed) return discard(candidate)
@@ -183,7 +187,7 @@ export function openRedis(given: RedisOptions, deps: RedisDeps): RedisLink {
       isClosed = true
       watch.cancel()
       retry?.cancel()
-      const last = client
+      const last = client ?? connecting
       client = undefined
       for (const { settle } of [...pending]) settle({ ok: false, reason: 'down', message: 'closing' })
       if (last !== undefined) discard(last)
@@ -196,13 +200,14 @@ export function openRedis(given: RedisOptions, deps: RedisDeps): RedisLink {
 export async function pingRedis(
   position: { readonly url: string; readonly password?: string | undefined },
   sources: SecretSources,
+  clock: Clock,
 ): Promise<void> {
   const password = position.password === undefined ? undefined : await resolveSecret(position.password, sources)
   const client = await makeClient({ url: position.url, password })
   client.on('error', () => {})
   try {
-    await client.connect()
-    await client.sendCommand(['PING'])
+    const pinged = client.connect().then(() => client.sendCommand(['PING']))
+    await repliedWithin(pinged, DEFAULTS.connectTimeoutMs, clock)
   } catch (error) {
     throw new ServiceError('store-unavailable', messageOf(error), { fields: { url: position.url }, cause: error })
   } finally {
@@ -210,8 +215,17 @@ export async function pingRedis(
   }
 }
 
-/** Closes a client in any state; its later errors are ignored. */
+/** The library limits only the time until a connection is accepted; a server that then never replies would be waited for without end. */
+async function repliedWithin(replied: Promise<unknown>, timeoutMs: number, clock: Clock): Promise<void> {
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  using _timer = clock.setTimer(timeoutMs, () => reject(new Error(`no reply in ${timeoutMs} ms`)))
+  await Promise.race([replied, late])
+}
+
+/** Closes a client in any state, also one whose socket is still to be connected; its later errors are ignored. */
 function discard(client: Client): void {
+  // Before the others are removed: without any listener left, the library's client would no longer share those that are added with its inner one.
+  client.on('connect', () => client.destroy())
   client.removeAllListeners('end')
   client.removeAllListeners('error')
   client.on('error', () => {})
