@@ -13,6 +13,7 @@ import { Calendar, monthStartMs } from './quota/calendar.ts'
 import { ACCOUNTS_MAX, createLedger, type MonthUnits, monthUnits } from './quota/ledger.ts'
 import { QuotaMemory } from './quota/memory.ts'
 import { createQuotaMemory } from './quota/memory-layout.ts'
+import { createMonthReader } from './quota/month-reader.ts'
 import { openSharedLedger } from './quota/open-shared-ledger.ts'
 import { createPermits } from './quota/permits.ts'
 import type { SharedLedger } from './quota/shared-ledger.ts'
@@ -84,14 +85,16 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
   const versions = createUpdateVersions(options.plans, lifecycle)
   const follower = opening.use(await followStore(store, { log, clock }))
 
-  const calendar = new Calendar(clock)
+  // The newest usage shows whether the clock of a machine that has just been started is right.
+  const calendar = new Calendar(clock, { recordedMs: await store.billing.lastHour(0, Number.MAX_SAFE_INTEGER) })
   const spool = deps.spoolFile === undefined ? undefined : opening.use(await openUsageSpool(deps.spoolFile, { log }))
   const usageMemory = Array.from({ length: threads - 1 }, createUsageMemory)
   const usage = opening.use(startUsage({ store, calendar, clock, log, spool, random, threads: usageMemory }))
   await writeSpooledUsage(usage, log)
   lifecycle.onGivenUp?.('usage', () => usage.saveNow())
 
-  const spentBefore = await store.unitsSince(monthStartMs(calendar.month))
+  const monthRead = calendar.month
+  const spentBefore = await store.unitsSince(monthStartMs(monthRead))
   const accountsMax = Math.max(ACCOUNTS_MAX, ACCOUNTS_GROWTH * follower.current().counts().subscriptions)
   const quota = createQuotaMemory({ accountsMax, threads })
   const memory = new QuotaMemory(quota, 0)
@@ -128,10 +131,15 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
 
   const probe = opening.use(createStoreProbe({ store, clock, lifecycle }))
   const retention = opening.use(options.usage && createUsageRetention(options.usage, { store, calendar, clock, log }))
+  const months = createMonthReader({ store, memory, calendar, log, monthRead })
+  const sweep = () => {
+    ledger.sweep(clock.monotonicMs())
+    months.run()
+  }
   const reportUsage = () =>
     reportUsageHealth(usage.state(), { storeName: store.name, spool, lifecycle, monotonicMs: clock.monotonicMs() })
   for (const timer of [
-    clock.setRepeating(SWEEP_MS, () => ledger.sweep(clock.monotonicMs())),
+    clock.setRepeating(SWEEP_MS, sweep),
     clock.setRepeating(USAGE_HEALTH_MS, reportUsage),
     clock.setRepeating(STORE_PROBE_MS, probe.run),
     clock.setRepeating(PRUNE_MS, () => retention?.run()),

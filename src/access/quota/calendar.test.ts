@@ -106,3 +106,87 @@ describe('calendar', () => {
     assert.equal(calendar.minute * 60_000, clock.nowMs() - (clock.nowMs() % 60_000))
   })
 })
+
+describe('a calendar that was started with a wrong clock', () => {
+  const RECORDED_MS = Date.parse('2026-11-30T12:00:00Z')
+  function startWith(iso: string) {
+    const clock = createManualClock(Date.parse(iso))
+    const calendar = new Calendar(clock, { recordedMs: RECORDED_MS })
+    const pass = (ms: number) => {
+      for (let left = ms; left > 0; left -= 1000) {
+        clock.advance(Math.min(1000, left))
+        calendar.update(clock.monotonicMs())
+      }
+    }
+    const set = (isoTime: string) => {
+      clock.setWallMs(Date.parse(isoTime))
+      pass(2000)
+    }
+    const hour = () => new Date(calendar.hour * HOUR_MS).toISOString().slice(0, 13)
+    return { calendar, pass, set, hour }
+  }
+
+  test('behind what the store has recorded: the right time is adopted at once', () => {
+    for (const wrong of ['2000-01-01T00:00:00Z', '2026-09-30T12:00:00Z', '2026-11-30T10:00:00Z']) {
+      const { calendar, pass, set, hour } = startWith(wrong)
+      pass(20_000)
+      set('2026-11-30T12:30:00Z')
+      assert.equal(hour(), '2026-11-30T12')
+      assert.equal(calendar.month, monthOf(RECORDED_MS))
+      // From then on jumps are held as always.
+      set('2026-12-30T12:30:00Z')
+      assert.equal(hour(), '2026-11-30T12')
+      assert.equal(calendar.month, monthOf(RECORDED_MS))
+    }
+  })
+
+  test('behind: a jump to another time that has passed is held', () => {
+    const { set, hour } = startWith('2000-01-01T00:00:00Z')
+    set('2010-01-01T00:00:00Z')
+    assert.equal(hour(), '2000-01-01T00')
+  })
+
+  test('ahead: within ten minutes a jump back, not before the last record, is adopted at once', () => {
+    const { calendar, pass, set, hour } = startWith('2027-06-01T00:00:00Z')
+    pass(20_000)
+    set('2026-11-30T12:30:00Z')
+    assert.equal(hour(), '2026-11-30T12')
+    assert.equal(calendar.month, monthOf(RECORDED_MS))
+  })
+
+  test('a right clock keeps its time: jumps forward, before the last record, or after ten minutes are held', () => {
+    for (const { afterMs, jumped } of [
+      { afterMs: 20_000, jumped: '2026-12-30T00:00:00Z' },
+      { afterMs: 20_000, jumped: '2026-11-30T11:30:00Z' },
+      { afterMs: 601_000, jumped: '2026-11-30T12:20:00Z' },
+    ]) {
+      const { pass, set, hour } = startWith('2026-11-30T14:10:00Z')
+      pass(afterMs)
+      set(jumped)
+      assert.equal(hour(), '2026-11-30T14', jumped)
+    }
+  })
+
+  test('without a record every jump is held', () => {
+    const clock = createManualClock(Date.parse('2000-01-01T00:00:00Z'))
+    const calendar = new Calendar(clock)
+    clock.setWallMs(RECORDED_MS)
+    clock.advance(2000)
+    calendar.update(clock.monotonicMs())
+    assert.equal(calendar.month, monthOf(Date.parse('2000-01-01T00:00:00Z')))
+  })
+
+  test('is settled after an hour without a jump that is held', () => {
+    const { clock, calendar, pass } = start('2026-11-30T12:30:00Z')
+    pass(JUMP_HOLD_MS - 1)
+    assert.equal(calendar.isSettled(clock.monotonicMs()), false)
+    pass(1)
+    assert.equal(calendar.isSettled(clock.monotonicMs()), true)
+    clock.setWallMs(clock.nowMs() + DAY_MS)
+    pass(2000)
+    assert.equal(calendar.isSettled(clock.monotonicMs()), false)
+    clock.setWallMs(clock.nowMs() - DAY_MS)
+    pass(2000)
+    assert.equal(calendar.isSettled(clock.monotonicMs()), true)
+  })
+})

@@ -6,6 +6,10 @@ export const JUMP_HOLD_MS = 3_600_000
 const ADJUSTMENT_MS = 2000
 /** The largest rate error of a clock that is being adjusted. */
 const ADJUSTMENT_RATE = 0.001
+/** Clocks of machines that write to one store differ by so much. */
+const SKEW_MS = 60_000
+/** How long after the start of the process a jump back is more likely the first correction of a clock than an error. */
+const START_MS = 600_000
 const UPDATE_MS = 1000
 const UNSEEN_MS_MAX = 60_000
 export const MINUTE_MS = 60_000
@@ -15,11 +19,19 @@ export const HOUR_MS = 3_600_000
 const PUBLISHED = { offsetMs: 0, month: 1 } as const
 const PUBLISHED_BYTES = 16
 
+export type CalendarOptions = {
+  /** The time of the newest record in the store, as the process starts. */
+  readonly recordedMs?: number | undefined
+}
+
 /**
  * The calendar of quota and usage: UTC months, hours and minutes of a wall clock without jumps. Between two updates it follows the monotonic clock.
  * A jump of the wall clock is adopted only after an hour, so a clock that is set wrong and corrected neither starts nor ends a month. The month
  * only moves forward: when an adopted jump back leaves it ahead by one, the current month lasts longer; a month further ahead, which only a grossly
  * wrong clock explains, is corrected.
+ *
+ * The clock may be wrong when the process starts, until the machine has reached a time server. A clock before the newest record in the store is wrong
+ * for certain, and one that is soon set back to a time after that record was probably ahead: such a correction is adopted at once.
  *
  * The threads of a process have one calendar: the main thread follows the wall clock and publishes the difference to the monotonic clock, which is
  * the same for all threads. They read it at every update, so a month begins for all of them at the same moment.
@@ -37,14 +49,18 @@ export class Calendar {
   #updatedAtMs: number
   #nextUpdateMs: number
   #jump: { offsetMs: number; sinceMs: number } | undefined
+  readonly #startedAtMs: number
+  readonly #recordedMs: number | undefined
 
   /** Follows the wall clock, or the calendar that another thread has `shared`. */
-  constructor(source: Clock | SharedArrayBuffer) {
+  constructor(source: Clock | SharedArrayBuffer, options: CalendarOptions = {}) {
+    this.#recordedMs = options.recordedMs
     this.#clock = source instanceof SharedArrayBuffer ? undefined : source
     this.#published = new Float64Array(
       source instanceof SharedArrayBuffer ? source : new SharedArrayBuffer(PUBLISHED_BYTES),
     )
     this.#updatedAtMs = this.#clock?.monotonicMs() ?? 0
+    this.#startedAtMs = this.#updatedAtMs
     this.#nextUpdateMs = this.#updatedAtMs
     if (this.#clock === undefined) {
       this.#offsetMs = Number.NaN
@@ -77,6 +93,11 @@ export class Calendar {
     return Math.max(0, Math.ceil(monthStartMs(this.month + 1) - (monotonicMs + this.#offsetMs)))
   }
 
+  /** Whether its time has been certain for long enough to delete by it. */
+  isSettled(monotonicMs: number): boolean {
+    return monotonicMs - this.#startedAtMs >= JUMP_HOLD_MS && this.#jump === undefined
+  }
+
   #refresh(monotonicMs: number): void {
     if (this.#clock === undefined) this.#offsetMs = this.#published[PUBLISHED.offsetMs] as number
     else this.#followWallClock(this.#clock, monotonicMs)
@@ -98,7 +119,8 @@ export class Calendar {
     const unseenMs = monotonicMs - this.#updatedAtMs
     const toleranceMs = ADJUSTMENT_MS + unseenMs * ADJUSTMENT_RATE
     this.#updatedAtMs = monotonicMs
-    if (Math.abs(offsetMs - this.#offsetMs) <= toleranceMs) {
+    const isAdjustment = Math.abs(offsetMs - this.#offsetMs) <= toleranceMs
+    if (isAdjustment || this.#isCorrection(monotonicMs, offsetMs)) {
       this.#offsetMs = offsetMs
       this.#jump = undefined
       return
@@ -113,6 +135,16 @@ export class Calendar {
     if (monotonicMs - this.#jump.sinceMs < JUMP_HOLD_MS) return
     this.#offsetMs = offsetMs
     this.#jump = undefined
+  }
+
+  /** Whether a jump is the correction of a clock that was wrong at the start. */
+  #isCorrection(monotonicMs: number, offsetMs: number): boolean {
+    const recordedMs = this.#recordedMs
+    if (recordedMs === undefined) return false
+    const isPast = (atMs: number) => atMs < recordedMs - SKEW_MS
+    if (isPast(monotonicMs + offsetMs)) return false
+    const isSetBack = offsetMs < this.#offsetMs
+    return isPast(monotonicMs + this.#offsetMs) || (isSetBack && monotonicMs - this.#startedAtMs < START_MS)
   }
 }
 

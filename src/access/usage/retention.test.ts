@@ -82,6 +82,8 @@ test('a running process deletes usage older than keepDays', async () => {
   const lifecycle = { degraded() {}, recovered() {} }
   const options = parseAccessOptions({ usage: { keepDays: 62 } })
   await using _access = await startAccess(options, { ...STORE_DEPS, store, clock, registry, lifecycle, env: {} })
+  await clock.advanceAsync(HOUR_MS - 1)
+  assert.equal((await store.usage({})).length, 2, 'the clock may be wrong at the start')
   clock.advance(10 * 60_000)
   await until(async () => (await store.usage({})).length === 1)
   assert.equal((await store.usage({}))[0]?.hour, nowMs - 61 * DAY_MS)
@@ -92,7 +94,11 @@ test('a running process deletes usage older than keepDays', async () => {
     pruned.push(beforeMs)
     return pruneUsage(beforeMs, hoursMax)
   }
+  const rightMs = clock.nowMs()
   clock.setWallMs(nowMs + 1000 * DAY_MS)
+  await clock.advanceAsync(30 * 60_000)
+  assert.deepEqual(pruned, [])
+  clock.setWallMs(rightMs + 30 * 60_000)
   // More than once: the first deletion may still be under way.
   await until(() => {
     clock.advance(10 * 60_000)
@@ -126,6 +132,7 @@ test('usage that cannot be deleted is warned about once, until it could be delet
   {
     const deps = { ...STORE_DEPS, log, store, clock, registry, lifecycle, env: {} }
     await using _access = await startAccess(parseAccessOptions(), deps)
+    clock.advance(HOUR_MS - 1)
     for (const at of outcomes.keys()) {
       clock.advance(10 * 60_000)
       await until(() => calls === at + 1)

@@ -41,8 +41,10 @@ export function createUsageRetention(
 
   return {
     run() {
-      // Not by the wall clock: one that is set wrong for a moment would delete what is still to be billed.
-      calendar.update(clock.monotonicMs())
+      // Not by the wall clock: one that is wrong for a moment, or at the start, would delete what is still to be billed.
+      const monotonicMs = clock.monotonicMs()
+      calendar.update(monotonicMs)
+      if (!calendar.isSettled(monotonicMs)) return
       pruning ??= prune(calendar.hour * HOUR_MS - keepDays * DAY_MS).finally(() => {
         pruning = undefined
       })
