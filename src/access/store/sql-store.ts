@@ -190,7 +190,7 @@ export function createSqlStore(options: SqlStoreOptions, { database, rows, rando
   }
 
   async function follow(onMoved: (revision: number) => void): Promise<AsyncDisposable> {
-    let last: number | undefined
+    let last: string | undefined
     let checking: Promise<void> | undefined
     let isDirty = false
     let failing = false
@@ -201,11 +201,12 @@ export function createSqlStore(options: SqlStoreOptions, { database, rows, rando
         isDirty = false
         try {
           // In a transaction, because BEGIN detects a dead connection soonest.
-          const { revision } = await database.read(meta)
+          const { revision, auditHash } = await database.read(meta)
           if (failing) log.info({ store: database.name }, 'the store can be read again')
           failing = false
-          if (revision !== last && !closed) onMoved(revision)
-          last = revision
+          // Not by the revision: a store that was replaced by a copy, and changed since, may have the same one again.
+          if (auditHash !== last && !closed) onMoved(revision)
+          last = auditHash
         } catch (err) {
           if (!failing && !closed) log.warn({ err, store: database.name }, 'the store cannot be read')
           failing = true

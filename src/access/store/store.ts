@@ -100,7 +100,7 @@ export interface AccessStore extends AccessView, AsyncDisposable {
   /** A random 32-byte key shared by all processes of the store, created on first use. */
   sharedKey(purpose: 'ws-ticket' | 'shred-challenge'): Promise<Uint8Array>
 
-  /** Calls `onMoved` within a second after the revision changed. */
+  /** Calls `onMoved` within a second after a change, or after the store was replaced by one with another history. */
   follow(onMoved: (revision: number) => void): Promise<AsyncDisposable>
 
   /** Writes a backup (`backup/format.ts`) of one revision, without blocking other readers and writers. */
