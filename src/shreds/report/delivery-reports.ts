@@ -72,7 +72,8 @@ export function startDeliveryReports(
   /** Once an hour. Apart from the rows: those that were written are not written again when this fails. */
   async function prune(): Promise<void> {
     const hour = currentHour()
-    if (prunedHour === hour) return
+    // The clock of a process that has just started may be wrong until the machine has reached a time server.
+    if (prunedHour === hour || !calendar.isSettled(clock.monotonicMs())) return
     try {
       await store.prune(hour - options.reportDays * DAY_MS)
       prunedHour = hour
