@@ -65,7 +65,8 @@ export function createWsServer(given: WsServerOptions, deps: WsServerDeps): WsSe
   const options = { ...DEFAULTS, ...given }
   const connections = new Set<ServerWsConnection>()
   const flushes = createFairFlushScheduler(clock)
-  let onAllClosed: (() => void) | undefined
+  /** Resolves each drain: a second one, with a shorter deadline, may come while the first waits. */
+  let allClosedListeners: (() => void)[] = []
   let isDraining = false
 
   const library = new WebSocketServer<typeof WsSocket>({
@@ -113,7 +114,10 @@ export function createWsServer(given: WsServerOptions, deps: WsServerDeps): WsSe
     connections.add(connection)
     connection.onClose(() => {
       connections.delete(connection)
-      if (connections.size === 0) onAllClosed?.()
+      if (connections.size > 0) return
+      const listeners = allClosedListeners
+      allClosedListeners = []
+      for (const listener of listeners) listener()
     })
     return connection
   }
@@ -130,7 +134,7 @@ export function createWsServer(given: WsServerOptions, deps: WsServerDeps): WsSe
     isDraining = true
     heartbeat.cancel()
     const allClosed = new Promise<void>((resolve) => {
-      onAllClosed = resolve
+      allClosedListeners.push(resolve)
     })
     const timers = [...connections].map((connection, index, all) => {
       const close = () => connection.close(WsCloseCode.serviceRestart, 'server is shutting down')

@@ -27,7 +27,7 @@ const PENDING_HOURS_MAX = 100
 export const TOTALS_MAX = 10_000
 
 export function startDeliveryReports(
-  options: { readonly reportDays: number },
+  options: { readonly reportDays: number; readonly recordedMs?: number | undefined },
   { store, clock, log }: DeliveryReportsDeps,
 ): DeliveryReports {
   const pending = new Map<string, DeliveryRow>()
@@ -35,7 +35,7 @@ export function startDeliveryReports(
   const pendingDelays = new Map<number, number[]>()
   const totals = new Map<string, { packets: number; bytes: number; unsent: number }>()
   /** Not the wall clock: one that is set wrong for a moment would delete reports and put others into an hour of another year. */
-  const calendar = new Calendar(clock)
+  const calendar = new Calendar(clock, options)
   let writing: Promise<void> = Promise.resolve()
   let prunedHour = 0
   let isFailing = false

@@ -41,6 +41,8 @@ export type ReportStore = AsyncDisposable & {
   pages(filter: { fromMs: number; toMs: number; subscriptionId?: string | undefined }): AsyncGenerator<DeliveryRow[]>
   /** The delays of the hours of a period; none from a file of an earlier version. */
   delays(period: { fromMs: number; toMs?: number | undefined }): Promise<DelayRow[]>
+  /** Start of the newest hour; undefined without rows. */
+  newestHour(): Promise<number | undefined>
   /** Deletes the rows of hours before this time. */
   prune(beforeMs: number): Promise<void>
 }
@@ -116,6 +118,10 @@ ORDER BY hour, subscription_id LIMIT ${PAGE_ROWS}`
         byHour.set(Number(hour), counts)
       }
       return [...byHour].map(([hour, packets]) => ({ hour, packets }))
+    },
+    async newestHour() {
+      const [row] = await database.rows('SELECT max(hour) FROM delivery', [])
+      return typeof row?.[0] === 'number' || typeof row?.[0] === 'bigint' ? Number(row[0]) : undefined
     },
     prune: (beforeMs) =>
       database.count(async (tx) => {

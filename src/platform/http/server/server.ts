@@ -105,16 +105,15 @@ export async function startHttpServer(given: HttpServerOptions, deps: HttpServer
   continueInTurn(http, (request) => turns.hasEnded(request.socket) || refuseHead(request, options) !== undefined)
   const fastPath = createFastPath(http, () => draining, options, { ...deps, clock })
   http.on('request', (request: IncomingMessage, response: ServerResponse) => {
-    if (turns.hasEnded(request.socket)) return
+    // The runtime would keep what comes behind the last request until its response is read.
+    if (turns.hasEnded(request.socket)) return void request.socket.pause()
     const refusal = refuseHead(request, options)
-    if (refusal === undefined) {
-      limitBodyPieces(
-        request,
-        () => (turns.isWaiting(request) ? WAITING_BODY_PIECES : BODY_PIECES),
-        () => refusePieces(request.socket),
-      )
-      return turns.take({ request, response, handle: () => handle(request, response) })
-    }
+    limitBodyPieces(
+      request,
+      () => (turns.isWaiting(request) ? WAITING_BODY_PIECES : BODY_PIECES),
+      () => refusePieces(request.socket),
+    )
+    if (refusal === undefined) return turns.take({ request, response, handle: () => handle(request, response) })
     response.shouldKeepAlive = false
     turns.takeLast({ request, response, handle: () => sendJson(response, refusal.status, refusal.body) })
   })
@@ -337,7 +336,7 @@ export function readBody(request: IncomingMessage, limits: BodyLimits): Promise<
     return Promise.resolve({ ok: false, reason: 'too-large' })
   }
   return new Promise((resolve) => {
-    const body = new GrowingBuffer()
+    const body = new GrowingBuffer(Number(request.headers['content-length'] ?? 0))
     let bytes = 0
     const finish = (result: Body) => {
       request.off('data', onData).off('end', onEnd).off('close', onClose)
@@ -358,8 +357,14 @@ export function readBody(request: IncomingMessage, limits: BodyLimits): Promise<
 
 /** One piece as it came, or several in one buffer: small ones would take many times the memory of their bytes. */
 class GrowingBuffer {
+  /** Of the whole, where it is known. */
+  readonly #expected: number
   #bytes: Buffer = Buffer.alloc(0)
   #length = 0
+
+  constructor(expected: number) {
+    this.#expected = expected
+  }
 
   add(piece: Buffer): void {
     const length = this.#length + piece.length
@@ -372,11 +377,12 @@ class GrowingBuffer {
   }
 
   take(): Buffer {
-    return this.#bytes.subarray(0, this.#length)
+    const bytes = this.#bytes.subarray(0, this.#length)
+    return bytes.length < this.#bytes.length ? Buffer.from(bytes) : bytes
   }
 
   #grow(length: number): void {
-    const larger = Buffer.allocUnsafeSlow(2 * length)
+    const larger = Buffer.allocUnsafeSlow(this.#expected >= length ? this.#expected : 2 * length)
     this.#bytes.copy(larger, 0, 0, this.#length)
     this.#bytes = larger
   }

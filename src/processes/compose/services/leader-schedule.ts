@@ -22,8 +22,9 @@ const EPOCHS_MAX = 3
 export function createLeaderSchedule(): FollowedLeaders {
   const known = new Map<number, LeaderRange>()
   const listeners = new Set<() => void>()
-  /** Of the chain whose epochs are known. */
+  /** Of the chain whose epochs are known; and another one that was seen once: a single node may be on another chain by mistake. */
   let genesisHash: string | undefined
+  let seenOnce: string | undefined
 
   function keep(range: LeaderRange): void {
     known.set(range.fromSlot, range)
@@ -37,7 +38,10 @@ export function createLeaderSchedule(): FollowedLeaders {
 
   /** Whether it is another chain than before, whose leaders are not known. */
   function startChain(hash: unknown): boolean {
-    if (typeof hash !== 'string' || hash === genesisHash) return false
+    if (typeof hash !== 'string') return false
+    const isConfirmed = genesisHash === undefined || hash === seenOnce
+    seenOnce = hash
+    if (hash === genesisHash || !isConfirmed) return false
     const isOther = genesisHash !== undefined
     genesisHash = hash
     if (!isOther) return false
@@ -58,10 +62,13 @@ export function createLeaderSchedule(): FollowedLeaders {
       let isClosed = false
 
       async function look(): Promise<void> {
-        const hash = await callNode('getGenesisHash', [], RESPONSE_MS)
+        const [hash, epoch] = await Promise.all([
+          callNode('getGenesisHash', [], RESPONSE_MS),
+          callNode('getEpochInfo', [{ commitment: 'processed' }], RESPONSE_MS),
+        ])
         if (!isClosed && startChain(hash))
           log.info({ genesisHash }, 'the nodes have another chain: its leader schedule is loaded')
-        const info = epochOf(await callNode('getEpochInfo', [{ commitment: 'processed' }], RESPONSE_MS))
+        const info = epochOf(epoch)
         for (const fromSlot of info === undefined ? [] : [info.firstSlot, info.firstSlot + info.slots]) {
           if (info === undefined || known.has(fromSlot)) continue
           const range = rangeOf(await callNode('getLeaderSchedule', [fromSlot], RESPONSE_MS), fromSlot, info.slots)

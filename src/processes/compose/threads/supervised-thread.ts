@@ -126,10 +126,6 @@ export async function startSupervisedThread(
       },
       failed: (error) => events.failed(errorFrom(error)),
     }
-    const slowStart = clock.setTimer(SLOW_START_MS, () =>
-      log.warn({ startingMs: SLOW_START_MS }, 'thread is still being started'),
-    )
-    slowStart.unref?.()
     const reserved = new AsyncDisposableStack()
     let thread: WorkerThread<ChannelMessage> | undefined
     let isClosed = false
@@ -165,6 +161,10 @@ export async function startSupervisedThread(
 
     const starting =
       ready === undefined || options.reserve === undefined ? startThread() : startOnItsPorts(options.reserve)
+    const slowStart = clock.setTimer(SLOW_START_MS, () =>
+      log.warn({ startingMs: SLOW_START_MS }, 'thread is still being started'),
+    )
+    slowStart.unref?.()
     return {
       channel,
       async [Symbol.asyncDispose]() {
