@@ -102,12 +102,17 @@ export const PERMIT_RETRY_MS = 5000
 
 /** `cost` is that of the refused call in units. */
 export function refusePermit({ limitName, limitSize }: NoPermit, cost: number, subscription?: string): Refusal {
+  // Where the plan allows none, no time helps.
+  const mayRetry = limitSize > 0
   return {
     ...(subscription === undefined ? {} : { subscription }),
     code: 'rate-limited',
     message: `limit reached: ${limitSize} ${LIMIT_LABELS[limitName]}`,
-    data: { reason: 'connections', limit: limitName, size: limitSize, cost, retryAfterMs: PERMIT_RETRY_MS },
-    retryAfterSeconds: PERMIT_RETRY_MS / 1000,
+    data: {
+      ...{ reason: 'connections', limit: limitName, size: limitSize, cost },
+      ...(mayRetry ? { retryAfterMs: PERMIT_RETRY_MS } : {}),
+    },
+    ...(mayRetry ? { retryAfterSeconds: PERMIT_RETRY_MS / 1000 } : {}),
   }
 }
 

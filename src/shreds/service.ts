@@ -72,7 +72,9 @@ export async function startShreds(options: StartOptions, deps: ShredsDeps): Prom
   const status = createShredsStatus()
   const metrics = shredsMetrics(deps.registry, status.readings)
   const store = opening.use(await openReportStore(deps.reportFile, { clock, random, create: true }))
-  const delivery = opening.use(startDeliveryReports({ ...options, recordedMs: await store.newestHour() }, { store, clock, log }))
+  const delivery = opening.use(
+    startDeliveryReports({ ...options, recordedMs: await store.newestHour() }, { store, clock, log }),
+  )
   const destinations = createServedDestinations(options.destinations, { access, clock, metrics })
   const alarms = createAlarms(options, {
     log,

@@ -65,9 +65,9 @@ export const whoamiRecord = z.strictObject({
       z.strictObject({
         name: z.string().describe('The limit that a refusal names.'),
         method: z.exactOptional(z.string()).describe('With methodPerSecond.'),
-        limit: z.number().describe('Ten seconds of the rate.'),
+        limit: z.number().describe('Ten seconds of the rate, at least one call.'),
         remaining: count,
-        resets_at: time,
+        resets_at: time.nullable().describe('Null where the rate is 0.'),
       }),
     )
     .describe('What is left of each limit per second: of unitsPerSecond in units, of the others in calls.'),

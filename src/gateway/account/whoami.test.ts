@@ -43,6 +43,14 @@ test('lists what is left of each limit per second, before it runs out', () => {
   ])
 })
 
+test('a limit of 0 that is overdrawn has no time of reset', () => {
+  const buckets = [
+    { limit: 'sendsPerSecond', perSecond: 0, capacity: 0, remaining: 0, resetMs: Number.POSITIVE_INFINITY },
+  ]
+  const [shown] = whoamiRecord.shape.rate_limits.parse(show({ buckets }).rate_limits)
+  assert.equal(shown?.resets_at, null)
+})
+
 test('the month resets at a whole second, although quota and wall clock are read at different times', () => {
   const nextMonth = Date.UTC(2026, 11)
   for (const nowMs of [nextMonth - 5054, nextMonth - 5000, nextMonth - 4999]) {

@@ -27,7 +27,8 @@ export function whoami(access: Pick<Access, 'quota' | 'permits' | 'snapshot'>, c
       ...(method === undefined ? {} : { method }),
       limit: capacity,
       remaining,
-      resets_at: new Date(nowMs + resetMs).toISOString(),
+      // A rate of 0 never refills.
+      resets_at: Number.isFinite(resetMs) ? new Date(nowMs + resetMs).toISOString() : null,
     })),
     month: {
       limit: quota.month.limit,

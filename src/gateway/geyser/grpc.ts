@@ -129,15 +129,21 @@ export async function startGeyserServer(settings: GrpcServerOptions, deps: GrpcS
     })
   }
 
-  /** Needs no token, so every address has a rate limit. Beyond it the connection ends with its open calls. */
+  /** Of calls that need no token. */
+  function isWithinOpenLimit(peer: Peer): boolean {
+    if (unknown.take(peerKey(tarpit.addressOf(peer))).ok) return true
+    metrics.grpc.refused(OPEN_LIMIT.limit)
+    return false
+  }
+
+  /** Needs no token, so every address has a rate limit. Beyond it the connection ends, once its open calls have. */
   function refuseUnknown(call: GrpcCall, peer: Peer): void {
-    if (unknown.take(peerKey(tarpit.addressOf(peer))).ok)
+    if (isWithinOpenLimit(peer))
       return call.end({
         code: GrpcCode.unimplemented,
         message: call.path === ENTRIES_PATH ? NO_ENTRIES : NOT_SERVED[options.serves],
       })
     const { limit, noun, perSecond } = OPEN_LIMIT
-    metrics.grpc.refused(limit)
     const message = `limit reached: ${perSecond} ${noun} per second of one address; limit: ${limit}`
     call.end({ code: GrpcCode.resourceExhausted, message })
     call.closeConnection()
@@ -153,7 +159,15 @@ export async function startGeyserServer(settings: GrpcServerOptions, deps: GrpcS
   const server = opening.use(
     await startGrpcServer(
       { listen: options.listen, metadataBytesMax: METADATA_BYTES_MAX },
-      { log, clock, onCall, onRefused, onNotAfter, ...(deps.random === undefined ? {} : { random: deps.random }) },
+      {
+        log,
+        clock,
+        onCall,
+        mayRefuse: isWithinOpenLimit,
+        onRefused,
+        onNotAfter,
+        ...(deps.random === undefined ? {} : { random: deps.random }),
+      },
     ),
   )
   const sweep = () => {

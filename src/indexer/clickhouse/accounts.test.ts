@@ -120,6 +120,25 @@ describe('accounts on the server', () => {
     assert.deepEqual(run, ["KILL QUERY WHERE user = 'u_a' ASYNC", 'DROP USER IF EXISTS u_a'])
   })
 
+  test('are dropped one after the other, and again with the next change where the server did not', async () => {
+    const names = Array.from({ length: 200 }, (_, n) => `u_gone${n}`)
+    const { accounts, run, live, revoke, changed, refuse } = openRig()
+    for (const username of names) live.add(username)
+    for (const username of names) await accounts.ensure({ username, password: 'x', plan: 'pro' })
+    for (const username of names) revoke(username)
+    run.length = 0
+    refuse('Code: 1. The server is busy.')
+    changed()
+    await new Promise(setImmediate)
+    refuse(undefined)
+    run.length = 0
+    changed()
+    for (let turns = 0; turns < 20; turns++) await new Promise(setImmediate)
+    const dropped = run.filter((statement) => statement.startsWith('DROP USER'))
+    assert.equal(new Set(dropped).size, names.length)
+    assert.equal(dropped.length, names.length)
+  })
+
   test('are listed once, and again with the next change where the server refused it', async () => {
     const { listings, changed, run, refuse } = openRig(['u_old'], 'Code: 497. Not enough privileges. (ACCESS_DENIED)')
     await new Promise(setImmediate)

@@ -56,6 +56,10 @@ export function createClickHouseAccounts(
   /** Users of the store that have an account at the server, whichever process created it. */
   const atServer = new Set<string>()
   let listing: Promise<void> | undefined
+  let isListFailing = false
+  let dropping: Promise<void> = Promise.resolve()
+  let isDropFailing = false
+  let isClosed = false
 
   async function runAll(statements: readonly string[]): Promise<void> {
     for (const statement of statements) await link.run(statement)
@@ -79,11 +83,22 @@ export function createClickHouseAccounts(
     if (!atServer.has(username) || stateOf(username) === 'active') return
     atServer.delete(username)
     users.delete(username)
-    runAll(revokeStatements(username)).catch((error: unknown) => {
-      // The account can log in from the gateways only, and they refuse it.
-      log.warn({ err: error, username }, 'an account could not be dropped at the server')
-    })
+    dropping = dropping.then(() => drop(username))
   })
+
+  /** One account at a time: logins of customers use the same connections. One that fails is tried again at the next change of the store. */
+  async function drop(username: string): Promise<void> {
+    if (isClosed || stateOf(username) === 'active') return
+    try {
+      await runAll(revokeStatements(username))
+      isDropFailing = false
+    } catch (error) {
+      atServer.add(username)
+      // The account can log in from the gateways only, and they refuse it.
+      if (!isDropFailing) log.warn({ err: error, username }, 'an account could not be dropped at the server')
+      isDropFailing = true
+    }
+  }
 
   /** An account of another installation on the same server is in its store only, and is left alone. */
   async function list(): Promise<void> {
@@ -96,10 +111,9 @@ export function createClickHouseAccounts(
   function listOnce(): void {
     listing ??= list().catch((error: unknown) => {
       listing = undefined
-      log.warn(
-        { err: error },
-        'the accounts at the server could not be listed, so those that earlier processes created stay',
-      )
+      const message = 'the accounts at the server could not be listed, so those that earlier processes created stay'
+      if (!isListFailing) log.warn({ err: error }, message)
+      isListFailing = true
     })
   }
 
@@ -136,6 +150,7 @@ export function createClickHouseAccounts(
       }
     },
     [Symbol.dispose]() {
+      isClosed = true
       listening[Symbol.dispose]()
       checks[Symbol.dispose]()
     },

@@ -42,6 +42,8 @@ export type GrpcServerDeps = {
   readonly clock: Clock
   /** For the ids of requests. */
   readonly random?: Random
+  /** Whether one more call that is refused here gets a response. Where it does not, its connection is closed. */
+  mayRefuse?(peer: { readonly remoteAddress: string; readonly headers: readonly string[] }): boolean
   /** Called for each valid call, which lives until `end`, `abort` or a reset by the client. */
   onCall(call: GrpcCall): void
 } & Partial<ListenerMetrics>
@@ -100,6 +102,10 @@ export async function startGrpcServer(given: GrpcServerOptions, deps: GrpcServer
 
   function accept(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, rawHeaders: readonly string[]): void {
     const refusal = refuse(stream, headers)
+    if (refusal !== undefined) {
+      const remoteAddress = stream.session?.socket?.remoteAddress ?? ''
+      if (deps.mayRefuse?.({ remoteAddress, headers: rawHeaders }) === false) stream.session?.close()
+    }
     if (refusal === 'responded') return
     const inflate = inflateOf.get(stream.session as object) ?? inflater.forConnection()
     const requestId = requestIdOf(rawHeaders)

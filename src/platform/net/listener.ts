@@ -149,6 +149,8 @@ export async function openListener(options: ListenerOptions, deps: ListenerDeps)
     onTls: (socket) => void tlsServer?.emit('connection', socket),
     onRefused: () => deps.onRefused?.('tls-handshake'),
   })
+  /** Those that still get their response. */
+  const refused = new Set<Socket>()
   const turnAway = createTurnAway({ ...deps, clock, sizes: caps.sizes, secureContext: () => secureContext })
   const { readBuffer, allowHalfOpen = false } = deps
   const accept = (connection: Socket) => {
@@ -161,6 +163,8 @@ export async function openListener(options: ListenerOptions, deps: ListenerDeps)
     const refusal = refuse(connection, peer)
     if (refusal) {
       deps.onRefused?.(refusal)
+      refused.add(connection)
+      connection.once('close', () => refused.delete(connection))
       turnAway(connection, refusal)
       return
     }
@@ -192,7 +196,7 @@ export async function openListener(options: ListenerOptions, deps: ListenerDeps)
   server.on('error', (error) => log.error({ err: error }, 'listener failed'))
   opening.defer(() => closeServer(server))
   opening.defer(() => {
-    for (const socket of sockets) socket.destroy()
+    for (const socket of [...sockets, ...refused]) socket.destroy()
   })
   const opened = opening.move()
   const bound = server.address() as { address: string; port: number }

@@ -68,3 +68,20 @@ test('a body in crumbs behind another request is refused after its response', as
   assert.match(seen.text, /^HTTP\/1\.1 200[^]*firstHTTP\/1\.1 413 [^]*body-pieces/)
   assert.equal(handled.length, 1)
 })
+
+test('a body in crumbs behind another request is not read further, also where its head is refused', async () => {
+  const handled: ServerResponse[] = []
+  await using server = await start((_request, response) => void handled.push(response))
+  const withoutHost = 'POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n'
+  for (const heads of [withoutHost, `${withoutHost}${END}${POST}`]) {
+    handled.length = 0
+    const seen = client(server, GET + heads + '1\r\nx\r\n'.repeat(200_000))
+    await until('the first is under way', () => handled.length === 1)
+    const socket = handled[0]?.req.socket
+    for (let turns = 0; turns < 50; turns++) await new Promise(setImmediate)
+    assert.ok((socket?.bytesRead ?? 0) < 250_000, `${socket?.bytesRead} bytes were read`)
+    handled[0]?.end('first')
+    await until('it is closed', () => seen.isClosed)
+    assert.match(seen.text, /^HTTP\/1\.1 200[^]*first/)
+  }
+})

@@ -36,18 +36,18 @@ export function createLeaderSchedule(): FollowedLeaders {
     for (const listener of listeners) listener()
   }
 
-  /** Whether it is another chain than before, whose leaders are not known. */
-  function startChain(hash: unknown): boolean {
-    if (typeof hash !== 'string') return false
-    const isConfirmed = genesisHash === undefined || hash === seenOnce
+  /** Whether the nodes have the chain of before, another one, whose leaders are not known, or one of them has another one. */
+  function compareChain(hash: unknown): 'same' | 'other' | 'doubtful' {
+    if (typeof hash !== 'string') return 'same'
+    const isConfirmed = hash === seenOnce
     seenOnce = hash
-    if (hash === genesisHash || !isConfirmed) return false
-    const isOther = genesisHash !== undefined
+    genesisHash ??= hash
+    if (hash === genesisHash) return 'same'
+    if (!isConfirmed) return 'doubtful'
     genesisHash = hash
-    if (!isOther) return false
     known.clear()
     for (const listener of listeners) listener()
-    return true
+    return 'other'
   }
 
   return {
@@ -61,13 +61,16 @@ export function createLeaderSchedule(): FollowedLeaders {
       let timer: Timer | undefined
       let isClosed = false
 
-      async function look(): Promise<void> {
+      /** False where it has to be repeated soon. */
+      async function look(): Promise<boolean> {
         const [hash, epoch] = await Promise.all([
           callNode('getGenesisHash', [], RESPONSE_MS),
           callNode('getEpochInfo', [{ commitment: 'processed' }], RESPONSE_MS),
         ])
-        if (!isClosed && startChain(hash))
-          log.info({ genesisHash }, 'the nodes have another chain: its leader schedule is loaded')
+        if (isClosed) return true
+        const chain = compareChain(hash)
+        if (chain === 'doubtful') return false
+        if (chain === 'other') log.info({ genesisHash }, 'the nodes have another chain: its leader schedule is loaded')
         const info = epochOf(epoch)
         for (const fromSlot of info === undefined ? [] : [info.firstSlot, info.firstSlot + info.slots]) {
           if (info === undefined || known.has(fromSlot)) continue
@@ -76,12 +79,13 @@ export function createLeaderSchedule(): FollowedLeaders {
           keep(range)
           log.info({ fromSlot, toSlot: range.toSlot, leaders: range.identities.length }, 'leader schedule loaded')
         }
+        return known.size > 0
       }
 
       async function lookAgain(): Promise<void> {
-        await look()
+        const isDone = await look()
         if (isClosed) return
-        timer = clock.setTimer(known.size === 0 ? SOON_MS : LATER_MS, () => void lookAgain())
+        timer = clock.setTimer(isDone ? LATER_MS : SOON_MS, () => void lookAgain())
         timer.unref?.()
       }
       void lookAgain()
