@@ -201,12 +201,22 @@ describe('T12: floods on the gRPC server', () => {
     assert.equal(ended, 3, 'connections beyond the limit are ended')
     assert.ok(statuses.filter((code) => code === String(status.UNIMPLEMENTED)).length >= 1000)
     assert.ok(statuses.includes(String(status.RESOURCE_EXHAUSTED)))
+    // What is not gRPC draws from the same limit.
+    const session = connectHttp2(`http://${gateway.grpc}`)
+    session.on('error', () => {})
+    const goaway = once(session, 'goaway')
+    for (let call = 0; call < 90; call++) void unknownMethod(session, 'text/plain')
+    await goaway
+    session.destroy()
     await othersAreServed()
   })
 
   /** The status of one call; undefined where the connection ended before it. */
-  async function unknownMethod(session: ReturnType<typeof connectHttp2>): Promise<string | undefined> {
-    const headers = { ':method': 'POST', ':path': '/a/b', 'content-type': 'application/grpc', te: 'trailers' }
+  async function unknownMethod(
+    session: ReturnType<typeof connectHttp2>,
+    contentType = 'application/grpc',
+  ): Promise<string | undefined> {
+    const headers = { ':method': 'POST', ':path': '/a/b', 'content-type': contentType, te: 'trailers' }
     const call = session.request(headers, { endStream: true })
     let code: string | undefined
     call.on('error', () => {})

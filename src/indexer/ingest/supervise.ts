@@ -139,6 +139,8 @@ export async function superviseIngest(
   const opened = Promise.race([supervised.started, firstFailure.promise])
   await (options.store.clickhouse === undefined ? opened : settledWithin(opened, SERVER_MS, clock))
   const store = (): StoreProcess | undefined => supervised.instance?.value
+  if (store() === undefined && stopped === undefined)
+    log.warn({ waitedMs: SERVER_MS }, 'ClickHouse is not ready: the start goes on, and the tables follow when it is')
   return {
     store,
     status: () => ({
