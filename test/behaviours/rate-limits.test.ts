@@ -65,7 +65,7 @@ it('getRateLimits lists them over WebSocket', async () => {
   await new Promise((resolve) => socket.once('open', resolve))
   const call = (method: string) =>
     new Promise<{ result: { rate_limits: RateLimit[] } }>((resolve) => {
-      socket.once('message', (data) => resolve(JSON.parse(String(data))))
+      socket.once('message', (data) => resolve(JSON.parse((data as Buffer).toString())))
       socket.send(`{"jsonrpc":"2.0","id":1,"method":"${method}","params":[]}`)
     })
   await call('sendTransaction')

@@ -169,7 +169,8 @@ test('the dry run takes as many accounts as the plan allows on a stream, and ref
       const account = Array.from({ length: accounts }, (_, at) => addressOf(at))
       const body = Buffer.from(JSON.stringify({ accounts: { a: { account } } }))
       assert.ok(body.length <= (endpoint?.bodyBytesMax?.(limits) ?? 0), `${plan}: ${body.length} bytes are read`)
-      const { allowed, rule } = (await endpoint?.respond(caller, { ...REQUEST, body }))?.body as Record<string, unknown>
+      const reply = await endpoint?.respond(caller, { ...REQUEST, body })
+      const { allowed, rule } = (reply?.body ?? {}) as Record<string, unknown>
       return [allowed, rule]
     }
     assert.deepEqual(await check(limits.grpcAccountsPerStream), [true, null], plan)
