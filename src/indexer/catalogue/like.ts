@@ -1,7 +1,10 @@
-/** Whether a text matches a LIKE pattern: `%` for any characters, `_` for one, a backslash before one that stands for itself. Linear in each `%`. */
-export function matchesLike(text: string, pattern: string, isCaseSensitive = true): boolean {
-  const subject = isCaseSensitive ? text : text.toLowerCase()
+/** The test of a LIKE pattern: `%` for any characters, `_` for one, a backslash before one that stands for itself. Linear in each `%`. */
+export function likePattern(pattern: string, isCaseSensitive = true): (text: string) => boolean {
   const parts = partsOf(isCaseSensitive ? pattern : pattern.toLowerCase())
+  return (text) => matches(isCaseSensitive ? text : text.toLowerCase(), parts)
+}
+
+function matches(subject: string, parts: readonly (string | symbol)[]): boolean {
   let [at, part] = [0, 0]
   /** Where to continue with a longer match of the last `%`. */
   let retry: { readonly at: number; readonly part: number } | undefined

@@ -5,7 +5,7 @@ import { SETTINGS, SETTINGS_BY_NAME } from '../session/setting-list.ts'
 import { CATALOGUE_TABLES, DATABASES, LISTED_TABLES } from './catalogue.ts'
 import type { ListedTable } from './catalogue-table.ts'
 import { createStatementOf } from './create-statement.ts'
-import { matchesLike } from './like.ts'
+import { likePattern } from './like.ts'
 import { DATABASE_NAMES } from './system-database.ts'
 
 /** A result that needs no engine; types are the engine's names. */
@@ -233,7 +233,9 @@ function createWords(tokens: readonly Token[], { database: current }: ShowContex
       const pattern = tokens[at]
       if (pattern?.kind !== 'string') throw unexpected()
       at++
-      found = entries.filter((entry) => matchesLike(nameOf(entry), pattern.value, isCaseSensitive) !== isNot)
+      // Once for all entries: a pattern may be as long as the statement.
+      const matches = likePattern(pattern.value, isCaseSensitive)
+      found = entries.filter((entry) => matches(nameOf(entry)) !== isNot)
     } else if (isNot) throw unexpected()
     if (take('LIMIT')) {
       const count = tokens[at]
