@@ -1,8 +1,12 @@
 import { FORMAT_NAMES } from '../../src/indexer/formats/formats.ts'
 import { post, send, type WorkCase } from './work-case.ts'
 
-/** Close to the longest statement, which is 64 KiB. */
-const STATEMENT_BYTES = 60_000
+/** Close to the longest statement, which is 256 KiB (QUERY_BYTES_MAX). */
+const STATEMENT_BYTES = 250_000
+
+const times = (count: number, of: (at: number) => string, by = ','): string =>
+  Array.from({ length: count }, (_, at) => of(at)).join(by)
+const columns = (count: number): string => `(select ${times(count, (at) => `1 as c${at}`)})`
 
 /** A million rows from the few blocks of a new chain. */
 const LARGE_RESULT =
@@ -38,6 +42,29 @@ const STATEMENTS: Readonly<Record<string, string>> = {
   'a long like': `select '${'a'.repeat(20_000)}' like '${'%a'.repeat(15_000)}'`,
   'a greedy expression': `select match('${'a'.repeat(30_000)}', '${'(a*)*'.repeat(2_000)}b')`,
   'a wide character': `select '${'\u{1F600}'.repeat(15_000)}'`,
+  'a long number behind an alias': `with ${'9'.repeat(40_000)} as a select ${times(6_000, () => 'a')}`,
+  'a long text behind an alias': `with '${'x'.repeat(200_000)}' as a select ${times(2_600, () => 'a')}`,
+  'a text of quotes behind an alias': `with '${"''".repeat(100_000)}' as a select ${times(2_600, () => 'a')}`,
+  'a long list behind an alias': `with [${times(900, () => `'${'x'.repeat(200)}'`)}] as a select ${times(2_600, () => 'a')}`,
+  'a long set behind an alias': `with toString(slot) in (${times(2_000, () => `'${'x'.repeat(100)}'`)}) as a select ${times(2_600, () => 'a')} from blocks`,
+  'a long text in a lambda': `with x -> concat(x, '${'x'.repeat(200_000)}') as f select ${times(2_600, () => "f('a')")}`,
+  'a long name behind an alias': `with ${'A'.repeat(100_000)} as a select ${times(2_600, () => 'a')} from (select 1 as ${'a'.repeat(100_000)})`,
+  'a long type': `select cast(1 as Tuple(${times(9_900, () => 'abcdefghijklmnopqrstuv')}))`,
+  'a long pattern of SHOW': `show functions like '${'a'.repeat(STATEMENT_BYTES)}'`,
+  'many names of many columns': `select ${times(3_000, () => 'C1')} from ${columns(2_000)}`,
+  'many names with a table of many columns': `select ${times(2_000, () => 'Q.c1')} from ${columns(2_000)} q`,
+  'unknown names in a call': `select concat(${times(5_000, (at) => `u${at}`)}) from ${columns(1_500)} group by c1`,
+  'many conditions of an ANY JOIN': `select 1 from ${columns(500)} q any join (select ${times(500, (at) => `1 as d${at}`)}) w on ${times(1_000, (at) => `q.c${at % 500} = w.d${at % 500}`, ' and ')}`,
+  'many columns of USING': `select 1 from ${columns(1_500)} q join ${columns(1_500)} w using (${times(1_500, (at) => `c${at}`)})`,
+  'many columns of EXCEPT': `select * except (${times(2_000, (at) => `c${at}`)}) from ${columns(2_001)}`,
+  'many columns of ORDER BY': `select ${times(2_400, (at) => `1 as c${at}`)} order by ${times(4_000, () => 'c2399')}`,
+  'aliases of many unions': `with ${times(2_400, (at) => `1 as a${at}`)} select 1 union all (${times(49, () => `(${times(49, () => 'select 1', ' union all ')})`, ' union all ')})`,
+  'many stars of many columns': `select ${times(5_000, () => '*')} from ${columns(2_000)}`,
+  'many patterns of many columns': `select 1, ${times(2_000, () => `columns('${times(45, () => 'z', '|')}')`)} from ${columns(2_000)}`,
+  'many uses of a large tuple': `select ${times(4_000, () => 't')} from (select (select ${times(5_000, () => '1')}) as t)`,
+  'subqueries of a wide table behind an alias': `with w as ${columns(2_000)}, (select 1 from w) as a select ${times(5_000, () => 'a')}`,
+  'BETWEEN inside of BETWEEN': `select 1${' between 1 and 1'.repeat(20)}`,
+  'many time zones': `select ${times(2_800, () => "toDateTime(1,'Europe/Berlin')")}`,
 }
 
 /** The SQL endpoint: every format with a large result, and the statements above. */

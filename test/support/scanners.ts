@@ -11,6 +11,7 @@ import { applyClickHousePolicy } from '../../src/indexer/clickhouse/policy/polic
 import { compileStatement } from '../../src/indexer/dialect/compile-statement.ts'
 import { QueryError } from '../../src/indexer/query/error.ts'
 import { readQueryRequest } from '../../src/indexer/query/request.ts'
+import { STATEMENT_LENGTH_MAX } from '../../src/indexer/query/sql-tokens.ts'
 import { parseStatement } from '../../src/indexer/query/statement.ts'
 import { PUBLISHED_NAMES } from '../../src/indexer/schema.ts'
 import { parseExactJson } from '../../src/localnet/rpc/json.ts'
@@ -36,12 +37,15 @@ export type Scanner = {
   readonly inputs: Readonly<Record<string, (size: number) => string>>
 }
 
-const STATEMENT_CHARS = 64 * 1024
+const STATEMENT_CHARS = STATEMENT_LENGTH_MAX
 
 const many =
   (turn: string, before = '', after = '') =>
   (size: number) =>
     before + turn.repeat(Math.ceil(size / turn.length)) + after
+
+const series = (count: number, of: (at: number) => string): string =>
+  Array.from({ length: count }, (_, at) => of(at)).join(', ')
 
 const JSON_TEXTS = {
   'open arrays': many('['),
@@ -87,6 +91,10 @@ const STATEMENTS = {
   strings: many("'a',", 'select ', '1'),
   words: many('a', 'select '),
   describe: many('a.', 'describe '),
+  'patterns of SHOW': many('a', "show functions like '", "'"),
+  'common tables of many queries': (size: number) =>
+    `with ${series(size / 40, (at) => `a${at} as (select 1)`)} select 1 ${'union all with b as (select 1) select 1 '.repeat(size / 80)}`,
+  'types of CAST': many('abcdefghijklmnopqrstuv,', 'select cast(1 as Tuple(', 'a))'),
 }
 
 const bytes = (text: string): Buffer => Buffer.from(text, 'latin1')
@@ -106,7 +114,22 @@ export const SCANNERS: readonly Scanner[] = [
     inputs: {
       ...STATEMENTS,
       'aliases and common table expressions': (size) =>
-        `with ${Array.from({ length: size / 32 }, (_, at) => `1 as a${at}, q${at} as (select 1)`).join(', ')} select 1`,
+        `with ${series(size / 32, (at) => `1 as a${at}, q${at} as (select 1)`)} select 1`,
+      'names of columns': (size) =>
+        `select ${'C1,'.repeat(size / 20)}1 from (select ${series(size / 20, (at) => `1 as c${at}`)})`,
+      'names with tables': (size) =>
+        `select ${'Q.c1,'.repeat(size / 20)}1 from (select ${series(size / 20, (at) => `1 as c${at}`)}) q`,
+      'unknown names': (size) =>
+        `select concat(${series(size / 20, (at) => `u${at}`)}) from (select ${series(size / 20, (at) => `1 as c${at}`)}) group by c1`,
+      'columns in ORDER BY': (size) =>
+        `select ${series(size / 20, (at) => `1 as c${at}`)} order by ${'c1,'.repeat(size / 20)}c1`,
+      'columns after EXCEPT': (size) =>
+        `select * except (${series(size / 20, (at) => `c${at}`)}) from (select 1 as x, ${series(size / 20, (at) => `1 as c${at}`)})`,
+      'a long constant behind an alias': (size) =>
+        `with '${'x'.repeat(size / 2)}' as a select ${'a,'.repeat(size / 40)}1`,
+      'a long number behind an alias': (size) => `with ${'9'.repeat(size / 2)} as a select ${'a,'.repeat(size / 40)}1`,
+      'stars of many columns': (size) =>
+        `select ${'*,'.repeat(size / 20)}1 from (select ${series(size / 20, (at) => `1 as c${at}`)})`,
     },
   },
   {

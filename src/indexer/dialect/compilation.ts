@@ -1,15 +1,25 @@
 import { QueryError } from '../query/error.ts'
 import { DATABASE } from '../schema.ts'
+import { displayName } from './display-name.ts'
 import { type Binding, type Given, parameterIdentifier, parameterNumber, parameterValue } from './parameters.ts'
 import type { Compiled, Scope } from './scope.ts'
-import type { Query } from './syntax.ts'
+import type { Literal, Query } from './syntax.ts'
 import { isZoneless, type Type } from './types.ts'
 import type { Value } from './value.ts'
 
 /** The engine parses and checks the result, so its length is bounded before. */
 const SQL_LENGTH_MAX = 1024 * 1024
+/**
+ * Characters that all steps write together. Each writes those of its parts again, so a statement within SQL_LENGTH_MAX takes as many times its length as it
+ * is deep; one whose parts are long and used often is refused before they are joined.
+ */
+const WRITTEN_LENGTH_MAX = 32 * SQL_LENGTH_MAX
 /** An alias is translated again wherever it is used, so a short statement can mean much work. The policy allows 10,000 nodes. */
 const STEPS_MAX = 20_000
+/** Columns of a table, elements of a type or entries of WITH that are read again take as long as one step. */
+const ENTRIES_PER_STEP = 4
+/** An error takes as long to make as so many steps. */
+const STEPS_OF_ATTEMPT = 8
 
 /**
  * What a generated name stands for, and its letter. The number after the letter is counted over the whole statement: no name is used twice, and none is
@@ -61,9 +71,12 @@ export class Compilation {
   readonly #binding: Binding
   readonly #commonTables: string[] = []
   readonly #shortTexts = new Map<string, string>()
+  readonly #constantKeys = new WeakMap<Literal, string>()
   #names = 0
   #steps = 0
-  #listsLength = 0
+  #textLength = 0
+  #writtenLength = 0
+  #isTrial = false
 
   constructor(
     { given = {}, joinUsesNulls = true, database = DATABASE, timezone = 'UTC' }: CompileOptions,
@@ -77,11 +90,8 @@ export class Compilation {
       given,
       used: {},
       names: new Map(),
-      lists: new Map(),
-      onList: (sql) => {
-        this.#listsLength += sql.length
-        if (this.#listsLength > SQL_LENGTH_MAX) throw translationTooLong()
-      },
+      values: new Map(),
+      onText: (length) => this.countText(length),
     }
   }
 
@@ -135,18 +145,63 @@ export class Compilation {
     return short
   }
 
-  /** Counts a step of the translation. Throws QueryError when there are too many. */
-  countStep(): void {
-    if (++this.#steps > STEPS_MAX)
+  /** The key of a constant, the same for equal ones. It is made once: a constant may be long, and behind an alias it is used often. */
+  constantKey(constant: Literal): string {
+    const key = this.#constantKeys.get(constant) ?? this.shortText(displayName(constant))
+    this.#constantKeys.set(constant, key)
+    return key
+  }
+
+  /** Counts steps of the translation. Throws QueryError when there are too many. */
+  countStep(steps = 1): void {
+    this.#steps += steps
+    if (this.#steps > STEPS_MAX)
       throw new QueryError(
         'TOO_BIG_AST',
         `The statement is too big: its translation takes more than ${STEPS_MAX} steps (translation_steps). Use an alias less often.`,
       )
   }
 
+  /** Counts the steps of reading something that an earlier part of the statement has made, of which a few entries take no step. */
+  countEntries(entries: number): void {
+    this.countStep(Math.floor(entries / ENTRIES_PER_STEP))
+  }
+
+  /** Counts characters of a constant or a name, before it is translated: an alias can repeat a long one. */
+  countText(length: number): void {
+    this.#textLength += length
+    if (this.#textLength > SQL_LENGTH_MAX) throw translationTooLong()
+  }
+
   /** Throws QueryError when the SQL becomes too long. */
   checkLength(sql: string): void {
     if (sql.length > SQL_LENGTH_MAX) throw translationTooLong()
+    this.countWritten(sql.length)
+  }
+
+  /** Counts characters that are going to be written, where a part is written several times. */
+  countWritten(length: number): void {
+    this.#writtenLength += length
+    if (this.#writtenLength > WRITTEN_LENGTH_MAX) throw translationTooLong()
+  }
+
+  /** The result, or undefined for an error, which nobody sees. */
+  attempt<Result>(compile: () => Result): Result | undefined {
+    this.countStep(STEPS_OF_ATTEMPT)
+    const wasTrial = this.#isTrial
+    this.#isTrial = true
+    try {
+      return compile()
+    } catch {
+      return undefined
+    } finally {
+      this.#isTrial = wasTrial
+    }
+  }
+
+  /** Whether errors are seen by nobody. */
+  get isTrial(): boolean {
+    return this.#isTrial
   }
 
   /** Throws QueryError for a time whose zone would be that of the session. */

@@ -3,6 +3,8 @@ import { foldName, shownName } from '../query/sql-tokens.ts'
 import { compileAggregate, compileWindowCall } from './compile-aggregate.ts'
 import type { Context } from './context.ts'
 import { expressionKey } from './expression/key.ts'
+import { numberConstant } from './expression/number-constant.ts'
+import { textLength } from './expression/text-length.ts'
 import { aggregateNamed, functionNotOffered, scalarNamed } from './function-list.ts'
 import { WINDOW_FUNCTIONS } from './functions/aggregates.ts'
 import { LAMBDA_FUNCTIONS } from './functions/arrays.ts'
@@ -13,23 +15,26 @@ import { comparable, NULL_VALUE } from './functions/values.ts'
 import { parseType } from './parse-type.ts'
 import { type Compiled, findName } from './scope.ts'
 import type { Call, Expression, Identifier, Query } from './syntax.ts'
-import { BOOL, duckType, FLOAT64, int, nullable, type Type, UINT64, UNKNOWN, zoneOf } from './types.ts'
-import { condition, isAnyNullable, localSql, plainSql, textConstant, type Value, value } from './value.ts'
+import { BOOL, nullable, type Type, typeSize, UINT64, UNKNOWN, zoneOf } from './types.ts'
+import { condition, constantText, isAnyNullable, localSql, plainSql, textConstant, type Value, value } from './value.ts'
 
 /** Planning lambdas inside each other grows steeply, and cannot be interrupted. */
 const LAMBDAS_MAX = 5
 
 export function compile(expression: Expression, context: Context): Value {
-  const { grouped } = context
-  context.compilation.countStep()
-  if (grouped !== undefined && expression.kind !== 'number' && expression.kind !== 'string') {
-    const key = grouped.key(expressionKey(expression, context))
-    if (key !== undefined) return key
-  }
-  const result = compileKind(expression, context)
-  context.compilation.checkLength(result.sql)
-  context.compilation.checkZone(result.type)
+  const { compilation } = context
+  compilation.countStep()
+  compilation.countText(textLength(expression))
+  const result = groupKey(expression, context) ?? compileKind(expression, context)
+  compilation.checkLength(result.sql)
+  compilation.countEntries(typeSize(result.type))
+  compilation.checkZone(result.type)
   return result
+}
+
+function groupKey(expression: Expression, context: Context): Value | undefined {
+  if (context.grouped === undefined || expression.kind === 'number' || expression.kind === 'string') return undefined
+  return context.grouped.key(expressionKey(expression, context))
 }
 
 function compileKind(expression: Expression, context: Context): Value {
@@ -75,27 +80,6 @@ function compileKind(expression: Expression, context: Context): Value {
   }
 }
 
-/** Hexadecimal, whole and decimal numbers; a whole one has the smallest type that holds it. */
-function numberConstant(text: string, at: number): Value {
-  const digits = text.replaceAll('_', '')
-  if (/^-?(0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)$/.test(digits)) {
-    const number = digits.startsWith('-') ? -BigInt(digits.slice(1)) : BigInt(digits)
-    const isNegative = number < 0n
-    const bits = [8, 16, 32, 64].find((size) =>
-      isNegative ? -number <= 2n ** BigInt(size - 1) : number < 2n ** BigInt(size),
-    )
-    if (bits === undefined)
-      return { sql: `CAST('${number}' AS DOUBLE)`, type: FLOAT64, constant: Number(number), isConstant: true }
-    const type = int(bits, isNegative)
-    return { sql: `CAST(${number} AS ${duckType(type)})`, type, constant: number, isConstant: true }
-  }
-  const number = Number(digits)
-  if (!Number.isFinite(number))
-    throw new QueryError('SYNTAX_ERROR', `Syntax error at position ${at}: a number is out of range.`)
-  const shown = Object.is(number, -0) ? '-0' : String(number)
-  return { sql: `CAST('${shown}' AS DOUBLE)`, type: FLOAT64, constant: number, isConstant: true }
-}
-
 function notGrouped(name: string, at: number): QueryError {
   return new QueryError(
     'NOT_AN_AGGREGATE',
@@ -104,11 +88,11 @@ function notGrouped(name: string, at: number): QueryError {
 }
 
 function compileName(identifier: Identifier, context: Context): Value {
-  const { scope, lambdas, grouped } = context
+  const { compilation, scope, lambdas, grouped } = context
   const [first = '', ...rest] = identifier.path
   const parameter = lambdas.get(first)
   if (parameter !== undefined) return rest.reduce((of, field) => elementOf(of, field, identifier.at), parameter)
-  const found = findName(scope, identifier)
+  const found = findName(scope, identifier, !compilation.isTrial)
   if ('column' in found) {
     if (grouped !== undefined && found.isOuter !== true) throw notGrouped(found.column.name, identifier.at)
     return found.column.value
@@ -131,6 +115,7 @@ function compileLambda(expression: Extract<Expression, { kind: 'lambda' }>, cont
       `Lambdas are nested too deeply at position ${expression.at}. Maximum: ${LAMBDAS_MAX} levels (lambda_nesting).`,
     )
   const lambda = (parameters: readonly Value[]): Value => {
+    context.compilation.countEntries(context.lambdas.size + expression.names.length)
     const lambdas = new Map(context.lambdas)
     for (const [at, name] of expression.names.entries()) {
       const given = parameters[at]
@@ -163,6 +148,8 @@ function wrongCount({ name, at }: Pick<Call, 'name' | 'at'>, min: number, max: n
 
 function inputOf(call: Pick<Call, 'name' | 'at'>, args: readonly Value[], { compilation }: Context): CallArguments {
   const fail = failOf(call.name, call.at)
+  // Functions take a tuple apart, and write it beside each of its elements.
+  for (const { sql, type } of args) compilation.countWritten(sql.length * (typeSize(type) - 1))
   return {
     name: call.name,
     args,
@@ -172,6 +159,7 @@ function inputOf(call: Pick<Call, 'name' | 'at'>, args: readonly Value[], { comp
     noCommonType: failOf(call.name, call.at, 'NO_COMMON_TYPE'),
     wrongType: failOf(call.name, call.at, 'ILLEGAL_TYPE_OF_ARGUMENT'),
     freshName: () => compilation.freshName('lambdaParameter'),
+    countCopies: (sql, copies) => compilation.countWritten(sql.length * copies),
     arg(index) {
       const given = args[index]
       if (given === undefined)
@@ -228,6 +216,7 @@ function compileGrouping(call: Call, context: Context): Value {
   const keys = call.args.map((each) => grouped?.keySql(expressionKey(each, context)))
   if (grouped === undefined || keys.length === 0 || keys.includes(undefined))
     throw failOf(call.name, call.at)('takes keys of GROUP BY')
+  for (const key of keys) context.compilation.checkLength(key ?? '')
   return grouped.aggregate(expressionKey(call, context), () =>
     value(`CAST(grouping(${keys.join(', ')}) AS UBIGINT)`, UINT64),
   )
@@ -298,6 +287,9 @@ function compileIn({ value: of, isNot, set, at }: Extract<Expression, { kind: 'i
     return isLow ? { ...made, type: { ...made.type, isLowCardinality: true } } : made
   }
   if ('kind' in set) return result(`(${inSubquery(left, set, not, context, at)})`)
+  // Each value is compared with the text or the tuple on the left.
+  context.compilation.countText((constantText(left)?.length ?? 0) * set.length)
+  context.compilation.countWritten(left.sql.length * (typeSize(left.type) - 1) * set.length)
   const given = set.map((each) => compile(each, context))
   // The parentheses around a single tuple do not count: `(a, b) IN ((1, 2))`.
   const isOneTuple =

@@ -3,8 +3,9 @@ import type { Compilation } from './compilation.ts'
 import { compile } from './compile-expression.ts'
 import { compileSource } from './compile-source.ts'
 import type { Context } from './context.ts'
+import type { Column } from './expression/column-index.ts'
 import { Resolving } from './expression/resolving.ts'
-import { Aliases, type Column, CommonTables, type Compiled, collectAliases, type Scope } from './scope.ts'
+import { Aliases, CommonTables, type Compiled, collectAliases, type Scope } from './scope.ts'
 import { isAggregating } from './select/aggregating.ts'
 import { ArrayRows } from './select/array-rows.ts'
 import { Grouping, type Output } from './select/grouping.ts'
@@ -13,6 +14,9 @@ import { finishRows, whereSql } from './select/rows.ts'
 import type { Expression, Query, Select, SetOperation } from './syntax.ts'
 import { duckType, supertype, type Type, typeName } from './types.ts'
 import { conditionSql, convert, type Value, value } from './value.ts'
+
+/** A SELECT of one constant takes as long as so many expressions. */
+const STEPS_OF_SELECT = 4
 
 /** Compiles a query. Names of `outer` are visible: its common table expressions and the expressions of its WITH. */
 export function compileQuery(
@@ -72,6 +76,7 @@ function compileSelect(
   compilation: Compilation,
   isCorrelated: boolean,
 ): Compiled {
+  compilation.countStep(STEPS_OF_SELECT)
   const names = bindNames(select, outer, compilation)
   const source = resolveSource(select, names, isCorrelated ? outer : undefined, compilation)
   const grouping = isAggregating(select, source.items, names.aliases)
@@ -98,6 +103,7 @@ function bindNames(select: Select, outer: Scope | undefined, compilation: Compil
   const commons = new CommonTables(outer?.commons)
   const prefersLeft = from?.kind === 'join' && from.left.kind !== 'join' && from.right.kind !== 'join'
   const names = { aliases, commons, windows, prefersLeft }
+  compilation.countEntries(select.with.length)
   for (const { name, of, query } of select.with) {
     if (query !== undefined) {
       const { sql, columns } = compileQuery(query, scopeOf(names, []), compilation)

@@ -2,10 +2,11 @@ import { QueryError, unknownTable } from '../query/error.ts'
 import { foldName, shownName } from '../query/sql-tokens.ts'
 import { compile } from './compile-expression.ts'
 import type { Context } from './context.ts'
+import type { Column } from './expression/column-index.ts'
 import { tableFunctionNotOffered } from './function-list.ts'
 import { compileOtherTableFunction } from './functions/table-functions.ts'
 import { withoutNaN } from './not-a-number.ts'
-import { type Column, type CommonTable, findColumn } from './scope.ts'
+import { type CommonTable, findColumn } from './scope.ts'
 import type { Expression, Join, Source } from './syntax.ts'
 import { tablesOf } from './tables.ts'
 import { defaultOf, duckType, nullable, plain, UINT8, UINT64 } from './types.ts'
@@ -25,6 +26,7 @@ export function compileSource(source: Source, contextOf: ContextOf): From {
       const { compilation, scope } = contextOf([])
       const { sql, columns } = compilation.compileQuery(source.query, scope)
       const name = compilation.freshName('subquery')
+      compilation.countEntries(columns.length)
       return { sql: `(${sql}) AS ${name}`, columns: outputs(name, columns, source.alias ?? '') }
     }
     case 'function':
@@ -51,8 +53,10 @@ function compileTable(source: Extract<Source, { kind: 'table' }>, { compilation,
   const database = path.length > 1 ? path.at(-2) : undefined
   const alias = compilation.freshName('table')
   const common = database === undefined ? scope.commons.get(name) : undefined
-  if (common !== undefined)
+  if (common !== undefined) {
+    compilation.countEntries(common.columns.length)
     return { sql: `${common.name} AS ${alias}`, columns: outputs(alias, common.columns, source.alias ?? name) }
+  }
   if (path.length > 2) throw unknownTable(shownName(name))
   const inDatabase = database === undefined ? compilation.database : foldName(database)
   const tables = tablesOf(inDatabase)
@@ -133,9 +137,9 @@ const KEYWORDS: Readonly<Record<Join['side'], string>> = {
 function compileJoin(join: Join, contextOf: ContextOf): From {
   const left = compileSource(join.left, contextOf)
   const right = compileSource(join.right, contextOf)
-  if (join.side === 'CROSS')
-    return { sql: `${left.sql} CROSS JOIN ${right.sql}`, columns: [...left.columns, ...right.columns] }
   const context = contextOf([...left.columns, ...right.columns])
+  context.compilation.countEntries(context.scope.columns.length)
+  if (join.side === 'CROSS') return { sql: `${left.sql} CROSS JOIN ${right.sql}`, columns: context.scope.columns }
   const { joinUsesNulls } = context.compilation
   const pairs = (join.using ?? []).map((name) => usingPair(name, left, right, join.at))
   const on =
@@ -152,15 +156,13 @@ function compileJoin(join: Join, contextOf: ContextOf): From {
   const isRightOptional = join.side === 'LEFT' || join.side === 'FULL'
   const leftColumns = optional(left.columns, isLeftOptional, joinUsesNulls)
   const rightColumns = optional(right.columns, isRightOptional, joinUsesNulls)
+  const joined = new Set(pairs.map(([, b]) => placeOf(b)))
+  const isMerged = (column: Column): boolean => joined.has(placeOf(column))
   return {
     sql,
     columns: [
       ...merged(leftColumns, pairs, join),
-      ...rightColumns.map((column) =>
-        pairs.some(([, b]) => b.name === column.name && b.table === column.table)
-          ? { ...column, isMerged: true }
-          : column,
-      ),
+      ...rightColumns.map((column) => (isMerged(column) ? { ...column, isMerged: true } : column)),
     ],
   }
 }
@@ -172,12 +174,18 @@ function merged(
   { side }: Join,
 ): readonly Column[] {
   if (side !== 'RIGHT' && side !== 'FULL') return columns
+  const byPlace = new Map(pairs.toReversed().map((pair) => [placeOf(pair[0]), pair]))
   return columns.map((column) => {
-    const pair = pairs.find(([a]) => a.name === column.name && a.table === column.table)
+    const pair = byPlace.get(placeOf(column))
     return pair === undefined
       ? column
       : { ...column, value: value(`coalesce(${pair[0].value.sql}, ${pair[1].value.sql})`, pair[0].value.type) }
   })
+}
+
+/** No name contains a NUL. */
+function placeOf({ table, name }: Column): string {
+  return `${table}\0${name}`
 }
 
 function parenthesized({ sql }: From): string {
@@ -185,7 +193,7 @@ function parenthesized({ sql }: From): string {
 }
 
 function usingPair(name: string, left: From, right: From, at: number): readonly [Column, Column] {
-  const [a, b] = [findColumn(left.columns, [name], at), findColumn(right.columns, [name], at)]
+  const [a, b] = [findColumn(left.columns, name, at), findColumn(right.columns, name, at)]
   if (a === undefined || b === undefined)
     throw new QueryError(
       'UNKNOWN_IDENTIFIER',
@@ -224,13 +232,13 @@ function halfJoin(
 ): From {
   const [kept, other] = side === 'RIGHT' ? [right, left] : [left, right]
   const sql = `${kept.sql} ${strictness === 'SEMI' ? 'SEMI' : 'ANTI'} JOIN ${parenthesized(other)} ON ${on}`
+  const joined = new Set(pairs.flat())
   // Columns of the other side have no value here.
   const gone = other.columns.map((column): Column => {
     const { type } = optionalValue(column.value, joinUsesNulls)
-    const pair = pairs.find(([a, b]) => a === column || b === column)
     return {
       ...column,
-      isMerged: pair !== undefined,
+      isMerged: joined.has(column),
       isDropped: strictness === 'SEMI',
       value: value(`CAST(${defaultOf(type)} AS ${duckType(type)})`, type),
     }
@@ -241,7 +249,7 @@ function halfJoin(
 /** At most one match for each row: the first of the equal keys on the side that may repeat, of INNER JOIN on both. */
 function anyJoin({ side, on, using }: Join, left: From, right: From, condition: string, contextOf: ContextOf): string {
   const keysOf = (from: From): readonly string[] =>
-    (using ?? []).map((name) => plainSql((findColumn(from.columns, [name], 0) as Column).value))
+    (using ?? []).map((name) => plainSql((findColumn(from.columns, name, 0) as Column).value))
   const keys =
     using === undefined ? equalKeys(on, left, right, contextOf) : { left: keysOf(left), right: keysOf(right) }
   const once = (from: From, list: readonly string[]): string =>
@@ -270,12 +278,13 @@ function equalKeys(
   contextOf: ContextOf,
 ): { left: string[]; right: string[] } {
   const keys: { left: string[]; right: string[] } = { left: [], right: [] }
+  const [inLeft, inRight] = [contextOf(left.columns), contextOf(right.columns)]
   for (const part of on === undefined ? [] : partsOf(on)) {
     if (part.kind !== 'call' || part.name !== 'equals')
       throw new QueryError('NOT_IMPLEMENTED', 'ANY JOIN is offered with equal columns, joined by AND.')
     const sides = part.args.map((each) => ({
-      left: tryCompile(each, contextOf(left.columns)),
-      right: tryCompile(each, contextOf(right.columns)),
+      left: tryCompile(each, inLeft),
+      right: tryCompile(each, inRight),
     }))
     const [a, b] = sides
     const straight = a?.left !== undefined && b?.right !== undefined
@@ -290,11 +299,7 @@ function equalKeys(
 }
 
 function tryCompile(expression: Expression, context: Context): Value | undefined {
-  try {
-    return compile(expression, context)
-  } catch {
-    return undefined
-  }
+  return context.compilation.attempt(() => compile(expression, context))
 }
 
 function asofJoin({ side }: Join, left: From, right: From, on: string): string {
@@ -328,6 +333,8 @@ function compileArrays(source: Extract<Source, { kind: 'arrays' }>, contextOf: C
     columns.push({ name: shown, table: '', value: value(`${name}.c${at + 1}`, of) })
   }
   const kept = left.columns.filter((column) => !replaced.has(column.name))
+  // The first list is written beside each of the others.
+  for (const list of lists) context.compilation.checkLength(`${lists[0]}${list}`)
   const parts = lists.map((list, at) => `unnest(${at === 0 ? list : asLongAs(lists[0] as string, list)}) AS c${at + 1}`)
   const lateral = `(SELECT ${parts.join(', ')}) AS ${name}`
   return {

@@ -1,10 +1,20 @@
 import { QueryError } from '../query/error.ts'
-import { isSymbol, STATEMENT_NESTING_MAX, shownName, type Token, tooDeep } from '../query/sql-tokens.ts'
+import {
+  isSymbol,
+  STATEMENT_NESTING_MAX,
+  STATEMENT_TOKENS_MAX,
+  shownName,
+  type Token,
+  tooDeep,
+} from '../query/sql-tokens.ts'
 import { TABLES_MAX, tooManyTables } from '../query/tree-limits.ts'
 import type { Expression, Query } from './syntax.ts'
 
 /** Rules of the grammar that contain each other; the files of the grammar call them through the cursor. */
 type Rules = { query(cursor: Cursor): Query; expression(cursor: Cursor): Expression }
+
+/** As many as a statement may have tokens. */
+const COPIED_MAX = STATEMENT_TOKENS_MAX
 
 /** Reads the tokens of a statement in order. */
 export class Cursor {
@@ -13,6 +23,7 @@ export class Cursor {
   #at = 0
   #depth = 0
   #tables = 0
+  #copied = 0
 
   constructor(tokens: readonly Token[], rules: Rules) {
     this.#tokens = tokens
@@ -145,6 +156,16 @@ export class Cursor {
   /** Many tables are refused here: the translation of their joins takes time with the square of their number. */
   countTable(): void {
     if (++this.#tables > TABLES_MAX) throw tooManyTables()
+  }
+
+  /** An expression that is read once and stands in two places: many inside each other would double it each time. */
+  countCopy(size: number): void {
+    this.#copied += size
+    if (this.#copied > COPIED_MAX)
+      throw new QueryError(
+        'TOO_BIG_AST',
+        `The statement is too big: the expressions before BETWEEN have more than ${COPIED_MAX} parts (between_parts).`,
+      )
   }
 
   /** Counts the tables of this part on their own: those of WITH count again where they are used. */

@@ -3,7 +3,7 @@ import { shownName, type Token, tokenize } from '../query/sql-tokens.ts'
 import { cutDigits } from './functions/decimals.ts'
 import { parseType } from './parse-type.ts'
 import { duckType, type Type, unknownType, zoneOf } from './types.ts'
-import { quoteText, utcSql, type Value, value } from './value.ts'
+import { constantText, quoteText, utcSql, type Value, value } from './value.ts'
 
 /** Values given with the query, by name, escaped as in a tab-separated file. */
 export type Given = Readonly<Record<string, string>>
@@ -13,25 +13,28 @@ export type Binding = {
   readonly used: Record<string, string | null>
   /** These names, by value. They are not those of the customer: for the engine `a` and `A` are one parameter. */
   readonly names: Map<string | null, string>
-  /** The SQL of lists, by name and type: a list may be long, and used often. */
-  readonly lists: Map<string, string>
-  /** Called with each list that is written into the statement. */
-  onList(sql: string): void
+  /** By name and type: a value may be long, and used often. */
+  readonly values: Map<string, Value>
+  /** Called with the length of a text before it is read, and of each list that is written into the statement. */
+  onText(length: number): void
 }
 
 /** A single value is bound. A list, which cannot be bound as text, is written into the statement value by value. */
 export function parameterValue(name: string, typeText: string, binding: Binding): Value {
-  const { given, used, names } = binding
+  const key = `${name} ${typeText}`
+  const found = binding.values.get(key) ?? readParameter(name, typeText, binding)
+  binding.values.set(key, found)
+  // Functions read the text of a constant again.
+  binding.onText(found.type.kind === 'array' ? found.sql.length : (constantText(found)?.length ?? 0))
+  return found
+}
+
+function readParameter(name: string, typeText: string, { given, used, names, onText }: Binding): Value {
   const text = givenText(name, given)
+  onText(text.length)
   if (typeText === 'Identifier') throw unknownType(`${typeText} here: it names a table after FROM or a column`)
   const type = parseType(typeText)
-  if (type.kind === 'array') {
-    const key = `${name} ${typeText}`
-    const sql = binding.lists.get(key) ?? `CAST(${listText(name, text, type.of)} AS ${duckType(type)})`
-    binding.lists.set(key, sql)
-    binding.onList(sql)
-    return value(sql, type)
-  }
+  if (type.kind === 'array') return value(`CAST(${listText(name, text, type.of)} AS ${duckType(type)})`, type)
   if (type.kind === 'tuple' || type.kind === 'map') throw unknownType(typeText)
   const plain = unescapeTsv(text)
   if (plain !== null) checkWhole(name, type, plain)

@@ -106,12 +106,15 @@ for (const name of [
 function typeAfter(cursor: Cursor, name: string): string {
   if (!cursor.isSymbol('(')) return name
   let text = name
+  let last = name
   let depth = 0
   do {
     const token = cursor.take()
     if (token.text === '(') depth++
     if (token.text === ')') depth--
-    text += token.text === ',' ? ', ' : `${/[\w`"]$/.test(text) && token.kind === 'word' ? ' ' : ''}${token.text}`
+    // Only the last token is looked at: the type may be as long as the statement.
+    text += token.text === ',' ? ', ' : `${/[\w`"]$/.test(last) && token.kind === 'word' ? ' ' : ''}${token.text}`
+    last = token.text
   } while (depth > 0)
   return text
 }

@@ -2,7 +2,7 @@ import { QueryError } from '../query/error.ts'
 import { shownName } from '../query/sql-tokens.ts'
 import { type Cursor, qualifiedFunction } from './cursor.ts'
 import { castLiteral, negativeLiteral } from './expression/cast-literal.ts'
-import { limitDepth } from './expression/depth.ts'
+import { limitDepth, sizeOf } from './expression/depth.ts'
 import { parseCallEnd, parseStarEnd } from './parse-call.ts'
 import { call, type Expression, type Identifier, type Literal, type Query } from './syntax.ts'
 
@@ -150,6 +150,7 @@ function parseNegatable(cursor: Cursor, left: Expression, at: number): Expressio
     const low = parseChain(cursor, SUMS_THEN_CONCAT)
     cursor.expectWord('AND')
     const high = parseChain(cursor, SUMS_THEN_CONCAT)
+    cursor.countCopy(sizeOf(left))
     if (!isNot)
       return call('and', [call('greaterOrEquals', [left, low], at), call('lessOrEquals', [left, high], at)], at)
     return call('or', [call('less', [left, low], at), call('greater', [left, high], at)], at)

@@ -53,7 +53,9 @@ function parseOperators(cursor: Cursor, operators: readonly Operator[], operand:
 /** Common table expressions of the first SELECT are in scope for the others. */
 function shareWith(commons: readonly With[], query: Query): Query {
   if (commons.length === 0) return query
-  if (query.kind === 'select') return { ...query, with: [...commons, ...query.with] }
+  // Not copied without need: there may be thousands of both.
+  if (query.kind === 'select')
+    return { ...query, with: query.with.length === 0 ? commons : [...commons, ...query.with] }
   return { ...query, left: shareWith(commons, query.left), right: shareWith(commons, query.right) }
 }
 

@@ -56,8 +56,19 @@ export const TYPE_NAMES: readonly string[] = [
   ...['Array(T)', 'Tuple(T, …)', 'Map(K, V)', 'Nullable(T)', 'LowCardinality(T)'],
 ]
 
+/** Types that were read before: a cast behind an alias reads its type at each use. */
+const known = new Map<string, Type>()
+const KNOWN_MAX = 1_000
+
 /** Reads the name of a type. Throws QueryError for one that is not offered. */
 export function parseType(name: string): Type {
+  const found = known.get(name) ?? readType(name)
+  if (known.size >= KNOWN_MAX) known.clear()
+  known.set(name, found)
+  return found
+}
+
+function readType(name: string): Type {
   if (name.length > TYPE_LENGTH_MAX) throw unknownType(name)
   const tokens = tokenize(name)
   let at = 0

@@ -1,24 +1,10 @@
 import { QueryError } from '../query/error.ts'
 import { nearNames } from '../query/near-names.ts'
 import { foldName, shownName } from '../query/sql-tokens.ts'
+import { type Column, columnsOf, matchColumn } from './expression/column-index.ts'
 import type { Resolving } from './expression/resolving.ts'
 import type { Expression, Identifier, Window } from './syntax.ts'
 import type { Type } from './types.ts'
-import type { Value } from './value.ts'
-
-/** A column of a table or subquery in FROM. */
-export type Column = {
-  readonly name: string
-  /** Alias or name of its table. */
-  readonly table: string
-  /** Database and name of its table, which may be written in the place of the alias. */
-  readonly origin?: readonly [database: string, table: string] | undefined
-  readonly value: Value
-  /** Of a table that USING joins: the column of the other side stands for both. */
-  readonly isMerged?: boolean
-  /** Of the side of a SEMI JOIN that only decides which rows stay: its values are not known. */
-  readonly isDropped?: boolean
-}
 
 /** A compiled query: its rows are `sql`, its columns are named o1, o2 and so on there. */
 export type Compiled = {
@@ -99,24 +85,38 @@ export type Found =
   | { readonly column: Column; readonly isOuter?: boolean }
   | { readonly alias: string; readonly of: Expression }
 
-/** Finds what an identifier stands for: an alias before a column, as ClickHouse does. */
-export function findName(scope: Scope, { path, at }: Identifier): Found {
+/** A name that stands for nothing, and why. */
+type Missing = { readonly missing: 'unknown' | 'ambiguous' | 'dropped' }
+
+/** What an identifier stands for: an alias before a column, as in ClickHouse. */
+export function lookUpName(scope: Scope, { path }: Pick<Identifier, 'path'>): Found | Missing {
   const [first = ''] = path
   if (path.length === 1) {
     const of = scope.aliases.get(first)
     if (of !== undefined && !scope.resolving.has(first)) return { alias: first, of }
   }
-  const column = findColumn(scope.columns, path, at, scope.prefersLeft)
-  if (column?.isDropped === true) throw columnDropped(column.name, at)
-  if (column !== undefined) return { column }
-  for (let { outer } = scope; outer !== undefined; { outer } = outer) {
-    const around = findColumn(outer.columns, path, at, outer.prefersLeft)
-    if (around !== undefined) return { column: around, isOuter: true }
+  for (let around: Scope | undefined = scope; around !== undefined; around = around.outer) {
+    const match = around.columns.length === 0 ? undefined : matchColumn(around.columns, path)
+    if (match === undefined) continue
+    if (!match.isOnly && around.prefersLeft !== true) return { missing: 'ambiguous' }
+    const isOuter = around !== scope
+    if (match.column.isDropped === true && !isOuter) return { missing: 'dropped' }
+    return { column: match.column, isOuter }
   }
-  const shown = path.map(shownName).join('.')
+  return { missing: 'unknown' }
+}
+
+/** The same. Throws QueryError, `withHint` with similar names, for a name that stands for nothing. */
+export function findName(scope: Scope, { path, at }: Identifier, withHint = true): Found {
+  const found = lookUpName(scope, { path })
+  if (!('missing' in found)) return found
+  const name = path.at(-1) ?? ''
+  if (found.missing === 'ambiguous') throw ambiguousName(name, at)
+  if (found.missing === 'dropped') throw columnDropped(matchColumn(scope.columns, path)?.column.name ?? name, at)
+  const hint = withHint ? similarNames(scope, path) : ''
   throw new QueryError(
     'UNKNOWN_IDENTIFIER',
-    `Unknown expression identifier ${shown} at position ${at}.${similarNames(scope, path)}`,
+    `Unknown expression identifier ${path.map(shownName).join('.')} at position ${at}.${hint}`,
   )
 }
 
@@ -130,39 +130,24 @@ function similarNames({ columns, aliases }: Scope, path: readonly string[]): str
   return near.length === 0 ? '' : ` Maybe you meant: ${near.map(shownName).join(', ')}.`
 }
 
-export function findColumn(
-  columns: readonly Column[],
-  path: readonly string[],
-  at: number,
-  prefersLeft = false,
-): Column | undefined {
-  const name = path.at(-1) ?? ''
-  const among =
-    path.length === 1 ? columns.filter((each) => each.isMerged !== true) : columnsOf(columns, path.slice(0, -1))
-  const exact = among.filter((each) => each.name === name)
-  const found = exact.length > 0 ? exact : among.filter((each) => foldName(each.name) === foldName(name))
-  if (found.length > 1 && !prefersLeft)
-    throw new QueryError(
-      'AMBIGUOUS_IDENTIFIER',
-      `Ambiguous identifier ${shownName(name)} at position ${at}: several tables have it; write the table before it.`,
-    )
-  return found[0]
+/** The column of this name. Throws QueryError where there are several. */
+export function findColumn(columns: readonly Column[], name: string, at: number): Column | undefined {
+  const match = matchColumn(columns, [name])
+  if (match?.isOnly === false) throw ambiguousName(name, at)
+  return match?.column
+}
+
+function ambiguousName(name: string, at: number): QueryError {
+  return new QueryError(
+    'AMBIGUOUS_IDENTIFIER',
+    `Ambiguous identifier ${shownName(name)} at position ${at}: several tables have it; write the table before it.`,
+  )
 }
 
 export function columnDropped(name: string, at: number): QueryError {
   return new QueryError(
     'NOT_IMPLEMENTED',
     `Column ${shownName(name)} of the other side of a SEMI JOIN is not offered, at position ${at}; use ANY JOIN.`,
-  )
-}
-
-/** The columns of a table by its alias, its name, or its database and name. */
-export function columnsOf(columns: readonly Column[], path: readonly string[]): readonly Column[] {
-  const [table = '', database] = path.map(foldName).toReversed()
-  const aliased = database === undefined ? columns.filter((each) => foldName(each.table) === table) : []
-  if (aliased.length > 0 || path.length > 2) return aliased
-  return columns.filter(
-    ({ origin }) => origin !== undefined && origin[1] === table && (database === undefined || origin[0] === database),
   )
 }
 

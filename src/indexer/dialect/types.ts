@@ -274,3 +274,17 @@ export function unknownType(name: string): QueryError {
     `Unknown type ${shownName(name)}; the types offered are listed in docs/schema.md.`,
   )
 }
+
+const sizes = new WeakMap<Type, number>()
+
+/** Elements of the tuples in a type, at least 1. Each tuple is counted once: one of tuples of tuples can be larger than its statement by far. */
+export function typeSize(type: Type): number {
+  if (type.kind === 'array') return typeSize(type.of)
+  if (type.kind === 'map') return typeSize(type.key) + typeSize(type.value) - 1
+  if (type.kind !== 'tuple') return 1
+  const known = sizes.get(type)
+  if (known !== undefined) return known
+  const size = type.items.reduce((sum, item) => sum + typeSize(item), 1)
+  sizes.set(type, size)
+  return size
+}

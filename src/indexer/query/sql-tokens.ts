@@ -29,7 +29,7 @@ export function isSymbol(token: Token | undefined, text: string): boolean {
 
 /** A name as both engines compare it: ASCII letters in any case are equal, and every other character is equal only to itself. */
 export function foldName(name: string): string {
-  return name.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase())
+  return name.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase())
 }
 
 /** A name that the customer wrote, for an error message: short and without control characters. */

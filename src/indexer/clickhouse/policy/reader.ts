@@ -2,7 +2,25 @@ import { QueryError } from '../../query/error.ts'
 import { isSymbol, isWord, STATEMENT_NESTING_MAX, shownName, type Token, tooDeep } from '../../query/sql-tokens.ts'
 
 /** Names of the common table expressions in scope. */
-export type Scope = ReadonlySet<string>
+export type Scope = Pick<ReadonlySet<string>, 'has'>
+
+/** Those of one query and of the queries around it; never copied, since a statement may have thousands. */
+export class CommonTables implements Scope {
+  readonly #own = new Set<string>()
+  readonly #outer: Scope
+
+  constructor(outer: Scope) {
+    this.#outer = outer
+  }
+
+  add(name: string): void {
+    this.#own.add(name)
+  }
+
+  has(name: string): boolean {
+    return this.#own.has(name) || this.#outer.has(name)
+  }
+}
 
 /** The state of reading one statement. The files of the grammar call each other through it, because their rules are mutually recursive. */
 export type Reader = Cursor & {

@@ -1,12 +1,12 @@
 import { isSymbol, isWord } from '../../query/sql-tokens.ts'
 import { readOrderBy, readParameter, readWindow } from './calls.ts'
-import { isName, type Reader, readExpressions, readList, readNested, type Scope } from './reader.ts'
+import { CommonTables, isName, type Reader, readExpressions, readList, readNested, type Scope } from './reader.ts'
 import { readAliased, readTables } from './tables.ts'
 
 /** A query: one SELECT, or several with set operations between them. Common table expressions of one are in scope for those after it. */
-export function readQuery(reader: Reader, scope: Scope): void {
-  let inScope = scope
-  do inScope = readTerm(reader, inScope)
+export function readQuery(reader: Reader, outer: Scope): void {
+  const scope = new CommonTables(outer)
+  do readTerm(reader, scope)
   while (takeSetOperation(reader))
 }
 
@@ -16,14 +16,13 @@ function takeSetOperation(reader: Reader): boolean {
   return true
 }
 
-function readTerm(reader: Reader, scope: Scope): Scope {
+function readTerm(reader: Reader, scope: CommonTables): void {
   if (reader.takeSymbol('(') === undefined) return readSelect(reader, scope)
   readNested(reader, ')', () => readQuery(reader, scope))
-  return scope
 }
 
-function readSelect(reader: Reader, scope: Scope): Scope {
-  const inScope = reader.takeWord('WITH') === undefined ? scope : readWith(reader, scope)
+function readSelect(reader: Reader, inScope: CommonTables): void {
+  if (reader.takeWord('WITH') !== undefined) readWith(reader, inScope)
   reader.expectWord('SELECT')
   reader.takeWord('DISTINCT')
   readList(reader, () => readAliased(reader, inScope))
@@ -36,12 +35,10 @@ function readSelect(reader: Reader, scope: Scope): Scope {
   if (reader.takeWord('QUALIFY') !== undefined) reader.expression(inScope)
   if (reader.takeWord('ORDER') !== undefined) readOrderBy(reader, inScope)
   readLimits(reader, inScope)
-  return inScope
 }
 
 /** Common table expressions, each in scope for those after it and not for itself, and expressions with aliases. */
-function readWith(reader: Reader, scope: Scope): Scope {
-  const inScope = new Set(scope)
+function readWith(reader: Reader, inScope: CommonTables): void {
   readList(reader, () => {
     if (isWord(reader.peek(), 'RECURSIVE')) throw reader.unexpected()
     const isTable = isName(reader.peek()) && isWord(reader.peek(1), 'AS') && isSymbol(reader.peek(2), '(')
@@ -52,7 +49,6 @@ function readWith(reader: Reader, scope: Scope): Scope {
     readNested(reader, ')', () => readQuery(reader, inScope))
     inScope.add(name)
   })
-  return inScope
 }
 
 function readGroupBy(reader: Reader, scope: Scope): void {

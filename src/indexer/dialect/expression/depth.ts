@@ -1,5 +1,5 @@
 import { TREE_DEPTH_MAX, treeTooDeep } from '../../query/tree-limits.ts'
-import type { Expression } from '../syntax.ts'
+import type { Call, Expression } from '../syntax.ts'
 
 const depths = new WeakMap<Expression, number>()
 
@@ -22,10 +22,21 @@ function depthOf(expression: Expression): number {
   return depth + 1
 }
 
+const sizes = new WeakMap<Expression, number>()
+
+/** Number of expressions inside, each use of a shared one counted. Those of subqueries do not count. */
+export function sizeOf(expression: Expression): number {
+  const known = sizes.get(expression)
+  if (known !== undefined) return known
+  const size = partsOf(expression).reduce((sum, each) => sum + sizeOf(each), 1)
+  sizes.set(expression, size)
+  return size
+}
+
 function partsOf(expression: Expression): readonly Expression[] {
   switch (expression.kind) {
     case 'call':
-      return expression.args
+      return callParts(expression)
     case 'alias':
     case 'cast':
       return [expression.of]
@@ -36,4 +47,10 @@ function partsOf(expression: Expression): readonly Expression[] {
     default:
       return []
   }
+}
+
+function callParts({ args, parameters, filter, over }: Call): readonly Expression[] {
+  if (parameters === undefined && filter === undefined && typeof over !== 'object') return args
+  const window = typeof over === 'object' ? [...over.partition, ...over.order.map(({ of }) => of)] : []
+  return [...args, ...(parameters ?? []), ...(filter === undefined ? [] : [filter]), ...window]
 }

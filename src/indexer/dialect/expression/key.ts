@@ -1,7 +1,8 @@
 import type { Context } from '../context.ts'
 import { displayName } from '../display-name.ts'
-import { type Found, findName, type Scope } from '../scope.ts'
+import { lookUpName } from '../scope.ts'
 import type { Expression, Identifier } from '../syntax.ts'
+import { textLength } from './text-length.ts'
 
 /**
  * A short text that identifies an expression within its statement: aliases are replaced by what they stand for, columns by their SQL, and the parts of an
@@ -9,12 +10,12 @@ import type { Expression, Identifier } from '../syntax.ts'
  */
 export function expressionKey(expression: Expression, context: Context): string {
   // A constant is no step of its own: a list may have thousands.
-  if (expression.kind === 'number' || expression.kind === 'string')
-    return context.compilation.shortText(displayName(expression))
+  if (expression.kind === 'number' || expression.kind === 'string') return context.compilation.constantKey(expression)
   const known = context.scope.resolving.keysOf(context.lambdas)
   const found = known.get(expression)
   if (found !== undefined) return found
   context.compilation.countStep()
+  context.compilation.countText(textLength(expression))
   const key = newKey(expression, context)
   known.set(expression, key)
   return key
@@ -34,17 +35,8 @@ function nameKey(identifier: Identifier, context: Context): string {
   const [first = ''] = identifier.path
   const parameter = identifier.path.length === 1 ? lambdas.get(first) : undefined
   if (parameter !== undefined) return compilation.shortText(parameter.sql)
-  const found = nameIn(scope, identifier)
-  if (found === undefined) return compilation.shortText(identifier.path.join('.'))
+  const found = lookUpName(scope, identifier)
+  if ('missing' in found) return compilation.shortText(identifier.path.join('.'))
   if ('column' in found) return compilation.shortText(found.column.value.sql)
   return scope.resolving.run(found.alias, () => expressionKey(found.of, context))
-}
-
-/** Undefined for a name that does not exist or is ambiguous. */
-function nameIn(scope: Scope, identifier: Identifier): Found | undefined {
-  try {
-    return findName(scope, identifier)
-  } catch {
-    return undefined
-  }
 }

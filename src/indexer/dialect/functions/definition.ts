@@ -9,6 +9,8 @@ export type CallArguments = {
   readonly args: readonly Value[]
   readonly at: number
   arg(at: number): Value
+  /** Counts what a function is going to write several times. Throws QueryError when it becomes too long. */
+  countCopies(sql: string, copies: number): void
   /** A name that no other part of the statement has. */
   freshName(): string
   /** The error for arguments that the function does not take. */

@@ -82,6 +82,8 @@ function castTo(given: Value, type: Type): string {
 }
 
 const HUGE: IntType = { kind: 'int', bits: 128, isSigned: true }
+/** Of 128 bits, with a sign. */
+const WHOLE_DIGITS_MAX = 40
 
 /** A text as a whole number to compare with numbers of a type: exactly, also where it is out of the range of the type. */
 function wholeSql(given: Value, type: IntType): string {
@@ -89,8 +91,10 @@ function wholeSql(given: Value, type: IntType): string {
   if (text === undefined) return toNumber(given, HUGE, 'CAST')
   if (!/^[+-]?\d+$/.test(text))
     throw new QueryError('TYPE_MISMATCH', `Cannot convert a text to ${typeName(type)}, with which it is compared.`)
-  const number = BigInt(text.replace('+', ''))
-  const fitting = [type, HUGE].find((each) => isInRange(number, each))
+  const digits = text.replace(/^([+-]?)0+(?=\d)/, '$1').replace('+', '')
+  // More digits than any whole number has; reading them all would take long.
+  const number = digits.length > WHOLE_DIGITS_MAX ? undefined : BigInt(digits)
+  const fitting = [type, HUGE].find((each) => number !== undefined && isInRange(number, each))
   return `CAST(${given.sql} AS ${fitting === undefined ? 'DOUBLE' : duckType(fitting)})`
 }
 
@@ -158,6 +162,7 @@ function multiIf(input: CallArguments): Value {
 function caseWithExpression(input: CallArguments): Value {
   const [subject, ...rest] = input.args
   if (subject === undefined || rest.length % 2 === 0) throw input.fail('takes a value, pairs and a default')
+  input.countCopies(subject.sql, rest.length / 2)
   const results = rest.filter((_, at) => at % 2 === 1 || at === rest.length - 1)
   const type = branchType(results, input)
   const cases: string[] = []

@@ -2,12 +2,14 @@ import { QueryError } from '../../query/error.ts'
 
 /** Longest pattern of COLUMNS. */
 const PATTERN_LENGTH_MAX = 100
+/** A comparison takes as long as so many characters. */
+const COMPARISON_LENGTH = 16
 
 /**
  * The test of COLUMNS('…'): letters, digits and `_`, alternatives with `|`, `^` and `$` at their ends, and `.*` between parts. Other regular
  * expressions are not offered: they would be matched on this thread.
  */
-export function columnPattern(pattern: string, at: number): (name: string) => boolean {
+export function columnPattern(pattern: string, at: number): ColumnPattern {
   const alternatives = pattern.split('|').map((text) => {
     const [isStart, isEnd] = [text.startsWith('^'), text.endsWith('$')]
     const parts = text.slice(isStart ? 1 : 0, isEnd ? -1 : undefined).split('.*')
@@ -18,7 +20,16 @@ export function columnPattern(pattern: string, at: number): (name: string) => bo
       )
     return { isStart, isEnd, parts }
   })
-  return (name) => alternatives.some((each) => matches(name, each))
+  return {
+    matches: (name) => alternatives.some((each) => matches(name, each)),
+    lengthFor: ({ length }) => (length + COMPARISON_LENGTH) * alternatives.length,
+  }
+}
+
+type ColumnPattern = {
+  matches(name: string): boolean
+  /** Characters of the name, for each alternative that is compared with it. */
+  lengthFor(name: string): number
 }
 
 type Alternative = { readonly isStart: boolean; readonly isEnd: boolean; readonly parts: readonly string[] }

@@ -29,9 +29,10 @@ export function fillSql(
   const name = context.compilation.freshName('fill')
   const { low, high, steps } = stepsOf(found, context)
   const own = `CAST(v.c1 AS ${duckType(type)})`
+  const before = new Set(prefix)
   const filled = items.map(({ value: { type: other } }, index) => {
     const each = `o${index + 1}`
-    const rest = prefix.includes(each) ? `v.${each}` : `CAST(${defaultOf(other)} AS ${duckType(other)})`
+    const rest = before.has(each) ? `v.${each}` : `CAST(${defaultOf(other)} AS ${duckType(other)})`
     return `${each === column ? own : rest} AS ${each}`
   })
   return (rows) => {

@@ -3,8 +3,9 @@ import { foldName, shownName } from '../../query/sql-tokens.ts'
 import { compile } from '../compile-expression.ts'
 import type { Context } from '../context.ts'
 import { displayName } from '../display-name.ts'
+import { type Column, columnNamed, columnsOf, unmergedColumns } from '../expression/column-index.ts'
 import { expressionKey } from '../expression/key.ts'
-import { type Column, columnDropped, columnsOf } from '../scope.ts'
+import { columnDropped } from '../scope.ts'
 import { type Call, call, type Expression, type Star } from '../syntax.ts'
 import type { Value } from '../value.ts'
 import { columnPattern } from './column-pattern.ts'
@@ -31,13 +32,13 @@ function nameOf(item: Expression, columns: readonly Column[]): string {
   const name = displayName(item)
   if (item.kind !== 'identifier' || item.path.length < 2) return name
   const table = item.path.at(-2) ?? ''
-  const first = columns.find((column) => column.name === name)
+  const first = columnNamed(columns, name)
   return first === undefined || first.table === table || first.table === '' ? name : `${table}.${name}`
 }
 
 /** The expressions that an item of the SELECT list stands for: of `*`, COLUMNS('…') and untuple(x) several. */
 export function expandItem(item: Expression, source: Context): readonly Expression[] {
-  if (item.kind === 'star') return expandStar(item, source.scope.columns)
+  if (item.kind === 'star') return expandStar(item, source)
   if (item.kind === 'call' && foldName(item.name) === 'untuple') return elementsOf(item, source)
   return [item]
 }
@@ -48,28 +49,31 @@ function elementsOf({ args, at }: Call, context: Context): readonly Expression[]
   const type = of === undefined ? undefined : compile(of, context).type
   if (of === undefined || args.length !== 1 || type?.kind !== 'tuple')
     throw new QueryError('ILLEGAL_TYPE_OF_ARGUMENT', `Function untuple at position ${at} takes a tuple.`)
+  context.compilation.countStep(type.items.length)
   return type.items.map((_, index) => call('tupleElement', [of, { kind: 'number', text: String(index + 1), at }], at))
 }
 
 /** `*`, `t.*` and COLUMNS('…') with EXCEPT, REPLACE and APPLY. */
-function expandStar(star: Star, columns: readonly Column[]): readonly Expression[] {
-  const among =
-    star.table === undefined ? columns.filter((each) => each.isMerged !== true) : columnsOf(columns, [star.table])
+function expandStar(star: Star, { compilation, scope: { columns } }: Context): readonly Expression[] {
+  const among = star.table === undefined ? unmergedColumns(columns) : columnsOf(columns, [star.table])
   if (among.length === 0)
     throw new QueryError('UNKNOWN_IDENTIFIER', `There are no columns for * at position ${star.at}.`)
   const pattern = star.pattern === undefined ? undefined : columnPattern(star.pattern, star.at)
-  for (const name of [...star.except, ...star.replace.map((each) => each.name)])
-    if (!among.some((each) => each.name === name))
+  compilation.countStep(among.length * (1 + star.apply.length))
+  if (pattern !== undefined) compilation.countText(among.reduce((sum, { name }) => sum + pattern.lengthFor(name), 0))
+  const known = new Set(among.map(({ name }) => name))
+  const except = new Set(star.except)
+  const replace = new Map(star.replace.toReversed().map((each) => [each.name, each]))
+  for (const name of [...except, ...replace.keys()])
+    if (!known.has(name))
       throw new QueryError(
         'UNKNOWN_IDENTIFIER',
         `Column ${shownName(name)} after * at position ${star.at} does not exist.`,
       )
-  const chosen = among.filter(
-    (each) => !star.except.includes(each.name) && (pattern === undefined || pattern(each.name)),
-  )
+  const chosen = among.filter((each) => !except.has(each.name) && (pattern === undefined || pattern.matches(each.name)))
   return chosen.map((column): Expression => {
     if (column.isDropped === true) throw columnDropped(column.name, star.at)
-    const replaced = star.replace.find((each) => each.name === column.name)
+    const replaced = replace.get(column.name)
     const of: Expression =
       replaced === undefined
         ? { kind: 'resolved', name: column.name, value: column.value, at: star.at }

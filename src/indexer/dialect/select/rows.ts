@@ -63,11 +63,17 @@ class InnerColumns {
   readonly #items: readonly Item[]
   readonly #context: Context
   readonly #extra: Value[] = []
+  /** Places in the SELECT list; of equal ones the first. */
+  readonly #byKey: ReadonlyMap<string, number>
+  readonly #byName: ReadonlyMap<string, number>
 
   constructor(select: Select, items: readonly Item[], context: Context) {
     this.#select = select
     this.#items = items
     this.#context = context
+    const places = [...items.entries()].toReversed()
+    this.#byKey = new Map(places.map(([at, { key }]) => [key, at]))
+    this.#byName = new Map(places.map(([at, { name }]) => [name, at]))
   }
 
   get hasExtra(): boolean {
@@ -83,22 +89,17 @@ class InnerColumns {
   find(expression: Expression): string {
     const place = position(expression, this.#items)
     const key = expressionKey(expression, this.#context)
-    const at =
-      place ??
-      this.#items.findIndex(
-        (item) =>
-          item.key === key ||
-          (expression.kind === 'identifier' && expression.path.length === 1 && item.name === expression.path[0]),
-      )
-    if (at >= 0) return `o${at + 1}`
+    const [name = '', ...rest] = expression.kind === 'identifier' ? expression.path : []
+    const named = expression.kind === 'identifier' && rest.length === 0 ? this.#byName.get(name) : undefined
+    const at = place ?? Math.min(this.#byKey.get(key) ?? Infinity, named ?? Infinity)
+    if (Number.isFinite(at)) return `o${at + 1}`
     if (this.#select.isDistinct && this.#select.distinctOn === undefined)
       throw new QueryError(
         'NOT_IMPLEMENTED',
         `ORDER BY after SELECT DISTINCT is offered for columns of the SELECT list, at position ${expression.at}.`,
       )
-    const name = `x${this.#extra.length + 1}`
     this.#extra.push(compile(expression, this.#context))
-    return name
+    return `x${this.#extra.length}`
   }
 
   /** The type of a column, by its name. */

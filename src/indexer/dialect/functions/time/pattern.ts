@@ -45,13 +45,23 @@ const LETTERS: Readonly<Record<string, string>> = {
 /** Letters of parseDateTime that read one digit, too. */
 const PARSED: Readonly<Record<string, string>> = { c: '%-m', k: '%-H', l: '%-I' }
 
+/** Longer than every known one. Reading a pattern takes longer than any other constant. */
+const PATTERN_LENGTH_MAX = 100
+
+function checkPattern(pattern: string, input: CallArguments): void {
+  if (pattern.length > PATTERN_LENGTH_MAX)
+    throw input.fail(`takes a pattern of at most ${PATTERN_LENGTH_MAX} characters (pattern_length)`)
+}
+
 /** A time as the pattern of ClickHouse writes it. */
 export function formatted(time: Value, pattern: string, input: CallArguments): string {
   const zone = zoneOf(time.type)
-  const parts = pattern.split(/(%.)/s).filter((part) => part !== '')
+  checkPattern(pattern, input)
+  const parts = pattern.includes('%z') ? pattern.split(/(%.)/s).filter((part) => part !== '') : []
   if (!parts.includes('%z') || (time.type.kind !== 'date' && (zone === undefined || zone === 'UTC')))
     return strftime(time, pattern, input)
   if (time.type.kind === 'date') throw input.wrongType('does not take the pattern %z for a date')
+  input.countCopies(local(time), 4 * parts.length)
   const runs: string[] = []
   for (const part of parts) {
     const last = runs.at(-1)
@@ -73,6 +83,7 @@ function offset(time: Value): string {
 
 /** The engine's pattern for texts in a zone. */
 export function parsedPattern(pattern: string, zone: string | undefined, input: CallArguments): string {
+  checkPattern(pattern, input)
   if (zone !== undefined && zone !== 'UTC' && pattern.split(/(%.)/s).includes('%z'))
     throw input.fail('does not take the pattern %z beside a time zone')
   return enginePattern(pattern, { ...LETTERS, ...PARSED }, input)
