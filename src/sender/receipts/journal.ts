@@ -144,14 +144,21 @@ export type JournalContents = {
 
 const LINE_BYTES_MAX = 256
 
-/**
- * Reads both files, the older one first. Skips incomplete and unknown lines. Of more than `entriesMax` entries those since `keptFromMs` are kept too: they are
- * limited by the size of the files.
- */
+/** Times of lines, unix ms. */
+export type JournalTimes = {
+  /** Entries since then are kept also beyond `entriesMax`: they are limited by the size of the files. */
+  readonly keptFromMs: number
+  /** Later ones are left out: with a clock that is behind they would be all entries, and count as new. */
+  readonly untilMs: number
+}
+
+const ALL_TIMES: JournalTimes = { keptFromMs: Number.POSITIVE_INFINITY, untilMs: Number.POSITIVE_INFINITY }
+
+/** Reads both files, the older one first. Skips incomplete and unknown lines. */
 export async function readJournal(
   files: readonly [AppendFile, AppendFile],
   entriesMax: number,
-  keptFromMs = Number.POSITIVE_INFINITY,
+  { keptFromMs, untilMs } = ALL_TIMES,
 ): Promise<JournalContents> {
   const entries = new Map<string, JournalEntry>()
   const ends: [number, number] = [0, 0]
@@ -173,12 +180,12 @@ export async function readJournal(
       const withTip = before?.tip === undefined ? entry : { ...entry, tip: before.tip }
       entries.set(entry.signature, withTip)
       for (const [oldest, { atMs }] of entries) {
-        if (entries.size <= entriesMax * 2 || atMs >= keptFromMs) break
+        if (entries.size <= entriesMax * 2 || (atMs >= keptFromMs && atMs <= untilMs)) break
         entries.delete(oldest)
       }
     }
   }
-  const sorted = [...entries.values()].sort((a, b) => a.atMs - b.atMs)
+  const sorted = [...entries.values()].filter(({ atMs }) => atMs <= untilMs).sort((a, b) => a.atMs - b.atMs)
   const kept = sorted.filter(({ atMs }, at) => at >= sorted.length - entriesMax || atMs >= keptFromMs)
   return { entries: kept, ends, generations }
 }

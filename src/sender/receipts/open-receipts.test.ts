@@ -133,3 +133,39 @@ test('a landed receipt that could not be followed counts as confirmed when it is
   clock.advance(2 * MINUTES)
   assert.deepEqual([confirmed, opened.receipts.size], [[signature(1)], 0])
 })
+
+test('lines of the journal from the future, at a start with a clock that is behind, are not followed and counted again', async () => {
+  using folder = makeTestFolder()
+  const clock = createManualClock(48 * 60 * MINUTES)
+  {
+    await using before = await openTest(folder, clock)
+    for (let n = 1; n <= 8; n++)
+      before.receipts.land(await before.accept(n), { slot: n, confirmation: 'processed', error: null })
+  }
+  clock.setWallMs(24 * 60 * MINUTES)
+  {
+    await using before = await openTest(folder, clock)
+    before.receipts.finish(await before.accept(9), 'expired', 9)
+  }
+  await using after = await openTest(folder, clock, { onConfirmed: assert.fail })
+  assert.deepEqual([after.receipts.watched.size, after.receipts.knownSignatures, after.unknown], [0, 0, 0])
+  assert.deepEqual(
+    after.entries.map((entry) => entry.signature),
+    [signature(9)],
+  )
+})
+
+test('receipts that do not fit at a start are not reported as confirmed: they are recorded from the journal', async () => {
+  using folder = makeTestFolder()
+  const clock = createManualClock(1_000_000)
+  {
+    await using before = await openTest(folder, clock)
+    for (let n = 1; n <= 5; n++)
+      before.receipts.land(await before.accept(n), { slot: n, confirmation: 'processed', error: null })
+  }
+  const confirmed: string[] = []
+  await using after = await openTest(folder, clock, { onConfirmed: (receipt) => confirmed.push(receipt.signature) })
+  assert.deepEqual([after.entries.length, after.receipts.size, confirmed], [5, 3, []])
+  after.receipts.land(await after.accept(6), { slot: 9, confirmation: 'processed', error: null })
+  assert.deepEqual(confirmed, [signature(3)])
+})

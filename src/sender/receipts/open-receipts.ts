@@ -19,7 +19,7 @@ export type OpenReceiptsDeps = {
 export type RecordedReceipts = Disposable & {
   readonly receipts: Receipts
   readonly journal: Journal
-  /** What the journal contained at the start. */
+  /** What the journal contained at the start, but for lines of the future. */
   readonly entries: readonly JournalEntry[]
   /** Receipts whose transactions were in flight at the last stop. */
   readonly unknown: number
@@ -35,6 +35,7 @@ export async function openReceipts(
 ): Promise<RecordedReceipts> {
   const { journalFiles: files, clock } = deps
   using opening = new DisposableStack()
+  let isRestoring = true
   const receipts = opening.use(
     createReceipts(
       { ...limits, keepMs: KEEP_MS },
@@ -44,13 +45,18 @@ export async function openReceipts(
           journal.finished(receipt)
           deps.onFinished(receipt)
         },
-        onConfirmed: (receipt) => deps.onConfirmed(receipt),
+        onConfirmed(receipt) {
+          // One that does not fit is among the entries.
+          if (!isRestoring) deps.onConfirmed(receipt)
+        },
         onReverted: (receipt) => journal.reverted(receipt),
       },
     ),
   )
   // Also those whose receipts no longer fit: their signatures stay known.
-  const found = await readJournal(files, limits.receiptsMax, clock.nowMs() - DEDUP_MS)
+  const nowMs = clock.nowMs()
+  const times = { keptFromMs: nowMs - DEDUP_MS, untilMs: nowMs + KEEP_MS }
+  const found = await readJournal(files, limits.receiptsMax, times)
   const journal = await openJournal({
     files,
     found,
@@ -62,6 +68,7 @@ export async function openReceipts(
     onRecovery: () => deps.onJournalRecovery(),
   })
   const unknown = restoreReceipts(found.entries, receipts, { clock, keepMs: KEEP_MS })
+  isRestoring = false
   const opened = opening.move()
   return { receipts, journal, entries: found.entries, unknown, [Symbol.dispose]: () => opened.dispose() }
 }

@@ -15,7 +15,7 @@ export function restoreReceipts(
   const nowMs = clock.nowMs()
   let unknown = 0
   for (const { signature, state, atMs, slot, tip } of entries) {
-    // After a clock was set back an entry may lie in the future; it is treated as new.
+    // After a clock was set back an entry may lie some minutes in the future; it is treated as new.
     const ageMs = Math.max(0, nowMs - atMs)
     if (ageMs >= keepMs) continue
     const atMonotonicMs = clock.monotonicMs() - ageMs

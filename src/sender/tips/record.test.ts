@@ -27,5 +27,5 @@ test('the tip of a transaction that is still followed after a restart is not cou
     entry('expired', 'expired'),
   ]
   recordFound(ledger as TipLedger, entries, (signature) => signature === 'open' || signature === 'failing')
-  assert.deepEqual(recorded, ['done landed', 'open accepted', 'failing accepted', 'expired expired'])
+  assert.deepEqual(recorded, ['expired expired', 'failing accepted', 'open accepted', 'done landed'], 'newest first')
 })

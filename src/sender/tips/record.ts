@@ -26,7 +26,8 @@ const OUTCOMES: Readonly<Record<JournalEntry['state'], TipOutcome>> = {
 
 /**
  * Records the journal of an earlier process again, as far back as the ledger may not have it. What became of a transaction that is still followed is
- * recorded later: its block may not have been confirmed when the process ended.
+ * recorded later: its block may not have been confirmed when the process ended. The newest first: the ledger holds a limited number, and is more likely to have
+ * counted the older ones.
  */
 export function recordFound(
   ledger: TipLedger | undefined,
@@ -34,7 +35,7 @@ export function recordFound(
   isFollowed: (signature: string) => boolean,
 ): void {
   if (ledger === undefined) return
-  for (const { signature, state, atMs, tip } of entries) {
+  for (const { signature, state, atMs, tip } of entries.toReversed()) {
     if (tip === undefined || !ledger.isReadBack(atMs)) continue
     const { account, payer, lamports } = tip
     const outcome = isFollowed(signature) ? 'accepted' : OUTCOMES[state]
