@@ -23,7 +23,7 @@ export function createSendLease(
    * Takes a lease that was not renewed for its whole length, whatever time it has: the clock of its process may have been far ahead, and no other
    * process would send until then.
    */
-  async function takeUnrenewed(untilMs: number): Promise<BillingState | undefined> {
+  async function takeUnrenewed(times: { nowMs: number; untilMs: number }): Promise<BillingState | undefined> {
     const found = await billing.state(sink)
     if (found === undefined) return undefined
     const { leaseUntil } = found
@@ -31,7 +31,8 @@ export function createSendLease(
     if (other === undefined || other.owner !== found.owner || other.leaseUntil !== leaseUntil)
       other = { owner: found.owner, leaseUntil, sinceMs: monotonicMs }
     if (monotonicMs - other.sinceMs < LEASE_MS) return undefined
-    return billing.lease(sink, { owner, nowMs: leaseUntil, untilMs })
+    // Only if it is still the same: a third process may have taken it since it was read.
+    return billing.lease(sink, { owner, ...times, seen: other })
   }
 
   return {
@@ -42,7 +43,8 @@ export function createSendLease(
         if (state?.owner === owner) return state
       }
       const untilMs = nowMs + LEASE_MS
-      const state = (await billing.lease(sink, { owner, nowMs, untilMs })) ?? (await takeUnrenewed(untilMs))
+      const times = { nowMs, untilMs }
+      const state = (await billing.lease(sink, { owner, ...times })) ?? (await takeUnrenewed(times))
       leasedUntilMs = state === undefined ? 0 : untilMs
       return state
     },

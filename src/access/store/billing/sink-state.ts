@@ -20,11 +20,13 @@ export function createSinkStates({
         if (found === undefined) await tx.run(states.insert, states.encode(given))
         return found ?? given
       }),
-    lease: (sink, { owner, nowMs, untilMs }) =>
+    lease: (sink, { owner, nowMs, untilMs, seen }) =>
       database.change(async (tx) => {
         const found = await readSinkState(tx, rows, sink)
         if (found === undefined) throw nothingSent(sink)
-        if (found.owner !== null && found.owner !== owner && found.leaseUntil > nowMs) return undefined
+        const isValid = found.owner !== null && found.owner !== owner && found.leaseUntil > nowMs
+        const isSeen = found.owner === seen?.owner && found.leaseUntil === seen?.leaseUntil
+        if (isValid && !isSeen) return undefined
         return changeSinkState(tx, rows, sink, { owner, leaseUntil: untilMs })
       }),
     release: (sink, owner) =>

@@ -45,13 +45,21 @@ export type BillingRetry = {
 /** Who makes a change, and when. */
 type BillingChange = { readonly actor: Actor; readonly nowMs: number }
 
+export type BillingLease = {
+  readonly owner: string
+  readonly nowMs: number
+  readonly untilMs: number
+  /** The lease of another process, which is taken whatever time it has, if it is still this one. */
+  readonly seen?: Pick<BillingState, 'owner' | 'leaseUntil'> | undefined
+}
+
 /** What the billing events of a store need; the same on both engines. Every write is durable when it resolves. */
 export interface BillingStore {
   state(sink: string): Promise<BillingState | undefined>
   /** Begins with the given state where there is none. */
   begin(state: BillingState): Promise<BillingState>
   /** Takes or renews the right to send. Undefined while another process has it. */
-  lease(sink: string, lease: { owner: string; nowMs: number; untilMs: number }): Promise<BillingState | undefined>
+  lease(sink: string, lease: BillingLease): Promise<BillingState | undefined>
   /** Gives the right back. */
   release(sink: string, owner: string): Promise<void>
 
