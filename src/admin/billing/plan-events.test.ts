@@ -21,7 +21,7 @@ test('usage without a mark is found from the newest hour on, and in every hour',
   const run = async (planner: ReturnType<typeof open>) => {
     const state = await billing.state(SINK)
     assert.ok(state !== undefined)
-    return planner.run(state, nowMs)
+    return planner.run(state, { nowMs, isCertain: true })
   }
   const plannedHours = async () => (await billing.waiting(SINK, 100)).map(({ hour, part }) => [hour, part])
 

@@ -21,9 +21,18 @@ export type PlanOptions = Pick<BillingOptions, 'quantities' | 'settleMs'> & {
 /** A place among the usage of an hour. */
 type Cursor = { hour: number; after: string }
 
+export type PlanTime = {
+  readonly nowMs: number
+  /** Whether the clock has been right for long enough to go back by it. */
+  readonly isCertain: boolean
+}
+
+/** What a pass plans: hours from `fromHour` to `closedHour`. */
+type Range = { readonly fromHour: number; readonly closedHour: number }
+
 export type EventPlanner = {
   /** Makes the events of some pages of the ledger. Returns whether there is more to do at once. */
-  run(state: BillingState, nowMs: number): Promise<boolean>
+  run(state: BillingState, time: PlanTime): Promise<boolean>
   /** Names of customers whose usage waits for a billing id. */
   unmapped(): readonly string[]
 }
@@ -92,10 +101,14 @@ export function createEventPlanner(
   }
 
   /** Marks the next closed hour, or goes back to the last one. False when nothing is to be done. */
-  async function openHour({ plannedHour }: BillingState, closedHour: number, fromHour: number): Promise<boolean> {
+  async function openHour(
+    { plannedHour }: BillingState,
+    { fromHour, closedHour }: Range,
+    isCertain: boolean,
+  ): Promise<boolean> {
     const plannedMax = Math.max(closedHour, fromHour - HOUR_MS)
-    // After a start with a clock that was ahead: each flush of usage would mark the hour that is open, and its events would have many parts.
-    const isAhead = plannedHour > plannedMax
+    // After a start with a clock that was ahead: status and metrics would show hours as planned that are still to come.
+    const isAhead = isCertain && plannedHour > plannedMax
     if (plannedHour >= closedHour && !isAhead) return false
     const hour = isAhead ? plannedMax : await billing.nextHour(plannedHour + HOUR_MS, closedHour)
     await billing.openHour(sink, hour ?? closedHour)
@@ -103,11 +116,11 @@ export function createEventPlanner(
     return true
   }
 
-  /** Plans a page of a marked hour. False when there is none. */
-  async function planMarked(state: BillingState, fromHour: number): Promise<boolean> {
+  /** Plans a page of a marked hour. False when there is none. An open hour may have a mark where a clock was ahead: its events would have many parts. */
+  async function planMarked(state: BillingState, { fromHour, closedHour }: Range): Promise<boolean> {
     if (marked === undefined) {
       const found = await billing.markedHour(sink)
-      if (found === undefined) return false
+      if (found === undefined || found.hour > closedHour) return false
       marked = { ...found, after: '' }
     }
     if (marked.hour >= fromHour && !(await planPage(state, marked))) return true
@@ -122,8 +135,8 @@ export function createEventPlanner(
    * Looks at everything again, slowly: usage that was added in the moment in which its hour was planned has no mark. The newest hours first: they are
    * found also by a process that is restarted often, and while the billing system still accepts them.
    */
-  async function planAgain(state: BillingState, fromHour: number): Promise<void> {
-    recheck ??= { hour: state.plannedHour, after: '' }
+  async function planAgain(state: BillingState, { fromHour, closedHour }: Range): Promise<void> {
+    recheck ??= { hour: Math.min(state.plannedHour, closedHour), after: '' }
     const hour = await billing.lastHour(fromHour, recheck.hour)
     if (hour === undefined) {
       recheck = undefined
@@ -134,14 +147,14 @@ export function createEventPlanner(
   }
 
   return {
-    async run(given, nowMs) {
+    async run(given, { nowMs, isCertain }) {
       const closedHour = Math.floor((nowMs - settleMs) / HOUR_MS) * HOUR_MS - HOUR_MS
-      const fromHour = options.fromMs ?? given.fromHour
+      const range: Range = { fromHour: options.fromMs ?? given.fromHour, closedHour }
       let state = given
       for (let steps = 0; steps < STEPS_PER_PASS; steps++) {
-        if (await planMarked(state, fromHour)) continue
-        if (!(await openHour(state, closedHour, fromHour))) {
-          await planAgain(state, fromHour)
+        if (await planMarked(state, range)) continue
+        if (!(await openHour(state, range, isCertain))) {
+          await planAgain(state, range)
           return false
         }
         state = (await billing.state(sink)) ?? state

@@ -22,7 +22,10 @@ const LIMITED: BatchResult = { kind: 'failed', reason: 'HTTP 429', isCounted: fa
 const UNKNOWN: BatchResult = { kind: 'failed', reason: 'HTTP 500', isCounted: undefined }
 
 /** A pusher on a store with one hour of usage of each customer, and a billing system that responds as `respond` says. */
-async function setUp(t: TestContext, { kind = 'lago' as BillingSinkName, limits = {}, names = ['one'] } = {}) {
+async function setUp(
+  t: TestContext,
+  { kind = 'lago' as BillingSinkName, limits = {}, names = ['one'], startErrorMs = 0 } = {},
+) {
   const home = await openSqliteStore()
   t.after(() => home[Symbol.asyncDispose]())
   const { store } = home
@@ -47,16 +50,18 @@ async function setUp(t: TestContext, { kind = 'lago' as BillingSinkName, limits 
     },
     [Symbol.dispose]() {},
   }
+  clock.advance(2 * HOUR_MS)
+  clock.setWallMs(clock.nowMs() + startErrorMs)
+  const recordedMs = await store.billing.lastHour(0, Number.MAX_SAFE_INTEGER)
   const subject = kind === 'lago' ? ('subscription' as const) : ('customer' as const)
   const pusher = createPusher(
     { sink: kind, quantities: ['units'], settleMs: 300_000, subject, fromMs: FROM_MS },
-    { store, sink, clock, random, log: silentLogger, owner: 'a' },
+    { store, sink, clock, random, log: silentLogger, owner: 'a', recordedMs },
   )
   const passes = async (count = 3) => {
     for (let pass = 0; pass < count; pass++) await pusher.pass()
   }
   const dead = () => store.billing.dead(kind, 100)
-  clock.advance(2 * HOUR_MS)
   return { on, store, clock, pusher, passes, dead }
 }
 
@@ -129,6 +134,37 @@ test('after a start with a clock that was ahead, the hours that are still open g
   clock.advance(HOUR_MS + 300_000)
   await passes(6)
   assert.equal(on.batches.length, 2)
+  assert.equal((await store.billing.state('lago'))?.plannedHour, openHour, 'corrected by a clock that is certain')
+})
+
+test('a clock that is ahead at the start of the process and corrected after an hour makes no further mistakes', async (t) => {
+  const { on, store, clock, passes, dead } = await setUp(t, {
+    kind: 'stripe',
+    limits: STRIPE,
+    startErrorMs: YEAR_MS,
+  })
+  clock.advance(HOUR_MS)
+  await passes()
+  await store.billing.setBillingId(CONTEXT, 'cus_one', 'cus_AtStripe')
+  clock.setWallMs(FROM_MS + 3 * HOUR_MS)
+  await store.addUsage([usageOf('one', FROM_MS + 3 * HOUR_MS, 1)], new Map())
+  await passes()
+  assert.deepEqual([on.batches.length, await dead()], [1, []], 'the closed hour')
+  clock.advance(HOUR_MS + 300_000)
+  await passes()
+  assert.deepEqual([on.batches.length, await dead()], [2, []])
+})
+
+test('a clock that is behind at the start of the process plans no hour anew, and the correction is adopted at once', async (t) => {
+  const { on, store, clock, passes } = await setUp(t, { startErrorMs: -48 * HOUR_MS })
+  const lastHour = FROM_MS + HOUR_MS
+  await store.billing.openHour('lago', lastHour)
+  await passes()
+  assert.equal((await store.billing.state('lago'))?.plannedHour, lastHour)
+  clock.setWallMs(FROM_MS + 2 * HOUR_MS + 300_000)
+  clock.advance(1000)
+  await passes()
+  assert.deepEqual(on.batches, [['sub_one']])
 })
 
 test('outcomes are recorded by the process that has the right to send, for events that still wait', async (t) => {

@@ -6,7 +6,7 @@ import { createBackoff } from '../../core/backoff.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Random } from '../../core/random.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
-import { createEventPlanner, type PlanOptions } from './plan-events.ts'
+import { createEventPlanner, type PlanOptions, type PlanTime } from './plan-events.ts'
 import { createSendLease } from './send-lease.ts'
 import type { BatchResult, BillingSink, EventResult } from './sink.ts'
 
@@ -47,6 +47,8 @@ export type PusherDeps = {
   readonly log: Logger
   /** Distinguishes this process. */
   readonly owner: string
+  /** The newest hour of usage as the process starts: it shows whether the clock is right. */
+  readonly recordedMs?: number | undefined
   /** Called between any two steps, for tests that end the process there. */
   readonly onStep?: (step: string) => void
 }
@@ -61,24 +63,28 @@ export function createPusher(options: PlanOptions, deps: PusherDeps): Pusher {
   const name = options.sink
   const planner = createEventPlanner(options, { store, onStep })
   const lease = createSendLease({ sink: name, owner }, { billing, clock })
-  const calendar = new Calendar(clock)
+  const calendar = new Calendar(clock, { recordedMs: deps.recordedMs })
   const backoff = createBackoff(BACKOFF, deps.random)
   const counts: PusherCounts = { sent: 0, dead: 0, failures: 0 }
   let notBeforeMs = 0
   let failing: string | undefined
   let lastSuccessMs: number | undefined
 
-  /** Unix ms without the jumps of the wall clock, which would close hours too early and make usage too old. */
-  function calendarMs(): number {
+  /**
+   * Unix ms without jumps of the wall clock forward, which would close hours too early and make usage too old. A clock that was ahead at the start and is corrected
+   * counts at once: to close later and to keep longer are the safe sides.
+   */
+  function readTime(): PlanTime {
     const monotonicMs = clock.monotonicMs()
     calendar.update(monotonicMs)
-    return Math.floor(calendar.wallMs(monotonicMs))
+    const nowMs = Math.floor(Math.min(calendar.wallMs(monotonicMs), clock.nowMs()))
+    return { nowMs, isCertain: calendar.isSettled(monotonicMs) }
   }
 
   /** Makes dead letters of what the sink would not recognize as a repetition, or not accept; returns the others. */
   async function makeDeadLetters(waiting: readonly BillingEvent[], nowMs: number): Promise<BillingEvent[]> {
     const { repeatWithinMs = Number.POSITIVE_INFINITY, ageMaxMs = Number.POSITIVE_INFINITY } = sink
-    const tooOldMs = calendarMs() - ageMaxMs
+    const tooOldMs = readTime().nowMs - ageMaxMs
     const outcomes: BillingOutcome[] = []
     const ready: BillingEvent[] = []
     for (const event of waiting) {
@@ -173,7 +179,7 @@ export function createPusher(options: PlanOptions, deps: PusherDeps): Pusher {
       const state = await lease.take()
       onStep('leased')
       if (state === undefined || state.paused) return IDLE_MS
-      const hasMoreToPlan = await planner.run(state, calendarMs())
+      const hasMoreToPlan = await planner.run(state, readTime())
       const waitMs = notBeforeMs - clock.monotonicMs()
       const hasMoreToSend = waitMs > 0 ? false : await sendSome()
       if (hasMoreToPlan || hasMoreToSend) return BUSY_MS

@@ -72,7 +72,11 @@ export async function startBilling(options: BillingOptions, deps: BillingDeps): 
   if (options.key !== undefined && isReadable(options.url)) log.warn({ url: options.url }, KEY_IS_READABLE)
   const subject = options.subject ?? (name === 'lago' ? 'subscription' : 'customer')
   const owner = createUlid(clock.nowMs(), random)
-  const pusher = createPusher({ ...options, sink: name, subject, fromMs }, { store, sink, clock, random, log, owner })
+  const recordedMs = await store.billing.lastHour(0, Number.MAX_SAFE_INTEGER)
+  const pusher = createPusher(
+    { ...options, sink: name, subject, fromMs },
+    { store, sink, clock, random, log, owner, recordedMs },
+  )
 
   let figures: BillingFigures = NO_FIGURES
   billingMetrics(deps.registry, { counts: () => pusher.counts, figures: () => figures })
