@@ -147,7 +147,7 @@ test('lines of the journal from the future, at a start with a clock that is behi
     await using before = await openTest(folder, clock)
     before.receipts.finish(await before.accept(9), 'expired', 9)
   }
-  await using after = await openTest(folder, clock, { onConfirmed: assert.fail })
+  await using after = await openTest(folder, clock, { onConfirmed: () => assert.fail('a tip was counted') })
   assert.deepEqual([after.receipts.watched.size, after.receipts.knownSignatures, after.unknown], [0, 0, 0])
   assert.deepEqual(
     after.entries.map((entry) => entry.signature),
