@@ -45,7 +45,7 @@ test('a destination is silent when nothing could be sent while shreds arrive', (
   const at = setUp()
   const sent = (packets: number, hasShreds = true) => ({
     hasShreds,
-    destinations: [{ subscriptionId: 'sub_1', packets, lastFault: 'ECONNREFUSED' }],
+    destinations: [{ subscriptionId: 'sub_1', state: 'sending', packets, lastFault: 'ECONNREFUSED' }],
   })
   assert.deepEqual(at(sent(5), 0), [])
   assert.deepEqual(at(sent(5), 299), [])
@@ -61,6 +61,22 @@ test('a destination is silent when nothing could be sent while shreds arrive', (
   assert.deepEqual(at(sent(6), 310), [])
   assert.deepEqual(at(sent(6, false), 900), [], 'no shreds arrive, so nothing can be sent')
   assert.deepEqual(at(sent(6), 1000), [])
+})
+
+test('a destination that refuses the single packets of its trials is silent', () => {
+  const at = setUp()
+  const seen = (state: string, packets: number) => ({
+    destinations: [{ subscriptionId: 'sub_1', state, packets, lastFault: 'ECONNREFUSED' }],
+  })
+  assert.deepEqual(at(seen('sending', 5), 0), [])
+  const tried = (second: number) => seen(second % 30 === 0 ? 'trying' : 'paused', 5 + second / 15)
+  for (let second = 15; second < 300; second += 15) assert.deepEqual(at(tried(second), second), [])
+  for (const second of [300, 315])
+    assert.deepEqual(
+      at(tried(second), second).map(({ key }) => key),
+      ['shreds.destination-silent sub_1'],
+    )
+  assert.deepEqual(at(seen('sending', 900), 330), [])
 })
 
 test('certificates and backups', () => {
@@ -84,7 +100,7 @@ test('certificates and backups', () => {
 test('a lagging node counts as down; what is removed and comes back begins anew', () => {
   const at = setUp()
   const lagging = { nodes: [{ name: 'fra-1', state: 'lagging', reason: '300 slots', slot: 9 }] }
-  const silent = { destinations: [{ subscriptionId: 'sub_1', packets: 5, lastFault: null }] }
+  const silent = { destinations: [{ subscriptionId: 'sub_1', state: 'sending', packets: 5, lastFault: null }] }
   at({ ...lagging, ...silent }, 0)
   assert.deepEqual(
     at({ ...lagging, ...silent }, 300).map(({ key }) => key),

@@ -18,7 +18,13 @@ export type Observed = {
   }[]
   /** Destinations that shreds should be sent to, with the packets sent since the start. */
   readonly destinations:
-    | readonly { readonly subscriptionId: string; readonly packets: number; readonly lastFault: string | null }[]
+    | readonly {
+        readonly subscriptionId: string
+        /** Another than `sending`: its packets are refused, and single ones are sent as trials. */
+        readonly state: string
+        readonly packets: number
+        readonly lastFault: string | null
+      }[]
     | undefined
   /** Whether shreds arrive: without a source nobody is sent any. */
   readonly hasShreds: boolean
@@ -79,13 +85,15 @@ export function createProcessConditions(
     const ids = new Set(current.map(({ subscriptionId }) => subscriptionId))
     for (const id of lastSent.keys()) if (!ids.has(id)) lastSent.delete(id)
     for (const id of destinationsSeen) if (!ids.has(id)) destinationsSeen.delete(id)
-    for (const { subscriptionId, packets, lastFault } of current) {
+    for (const { subscriptionId, state, packets, lastFault } of current) {
       const before = lastSent.get(subscriptionId)
-      if (packets !== (before?.packets ?? 0)) destinationsSeen.add(subscriptionId)
-      const isSilent = before?.packets === packets && observed.hasShreds
-      const last = isSilent ? before : { packets, atMs: monotonicMs }
-      lastSent.set(subscriptionId, last)
-      const isUndecided = !isSilent || monotonicMs - last.atMs < silentMs
+      // The packets of trials count as sent, though they are refused.
+      const wasSent = state === 'sending' && packets !== (before?.packets ?? 0)
+      if (wasSent) destinationsSeen.add(subscriptionId)
+      const isSilent = before !== undefined && !wasSent && observed.hasShreds
+      const atMs = isSilent ? before.atMs : monotonicMs
+      lastSent.set(subscriptionId, { packets, atMs })
+      const isUndecided = !isSilent || monotonicMs - atMs < silentMs
       if (isUndecided && (destinationsSeen.has(subscriptionId) || sinceStartMs >= silentMs)) continue
       const name = nameOf(subscriptionId)
       const cause = lastFault === null ? '' : `: ${lastFault}`

@@ -62,7 +62,9 @@ export const noticesOptions = section(
       .describe('A node that is not healthy for this long causes a notice.'),
     destinationSilentSeconds: integer(10, 86_400)
       .default(300)
-      .describe('A shred destination that nothing could be sent to for this long causes a notice.'),
+      .describe(
+        'A shred destination that refuses its packets, or that none could be sent to, for this long causes a notice.',
+      ),
     certificateDays: integer(0, DAYS_MAX)
       .default(14)
       .describe('Days before the end of a certificate at which a notice is sent; 0 for none.'),

@@ -8,7 +8,13 @@ const NODE_DOWN_S = 60
 const SILENT_S = 300
 const OPTIONS = { nodeDownSeconds: NODE_DOWN_S, destinationSilentSeconds: SILENT_S, certificateDays: 0, backupDays: 0 }
 
-type Seen = { readonly node?: string; readonly slot?: number; readonly packets?: number; readonly hasShreds?: boolean }
+type Seen = {
+  readonly node?: string
+  readonly slot?: number
+  readonly state?: string
+  readonly packets?: number
+  readonly hasShreds?: boolean
+}
 
 /** One process after another with the same file. */
 function openProcesses() {
@@ -22,10 +28,10 @@ function openProcesses() {
     const conditions = createProcessConditions(OPTIONS, (id) => id)
     const kinds: string[] = []
     for (let second = 15; second <= untilS; second += 15) {
-      const { node, slot = 9, packets, hasShreds = true } = seenAt(second)
+      const { node, slot = 9, state = 'sending', packets, hasShreds = true } = seenAt(second)
       const observed: Observed = {
         nodes: node === undefined ? [] : [{ name: 'fra-1', state: node, reason: '', slot }],
-        destinations: packets === undefined ? [] : [{ subscriptionId: 'sub_1', packets, lastFault: null }],
+        destinations: packets === undefined ? [] : [{ subscriptionId: 'sub_1', state, packets, lastFault: null }],
         ...{ hasShreds, certificates: new Map(), backupAtMs: 0 },
       }
       const made = await outbox.observe(conditions(observed, second * 1000, second * 1000), second * 1000)
@@ -62,4 +68,12 @@ test('a destination that stays silent over a restart causes one notice, and anot
   assert.deepEqual(await run(330, silent), ['shreds.destination-silent 315'])
   assert.deepEqual(await run(330, () => ({ packets: 0, hasShreds: false })), [], 'not known for longer than its time')
   assert.deepEqual(await run(330, silent), ['shreds.destination-silent 315'])
+})
+
+test('a destination that refuses its packets over a restart causes one notice', async () => {
+  const run = openProcesses()
+  const refusing = (second: number) => ({ state: 'paused', packets: 3 + second / 15 })
+  assert.deepEqual(await run(330, refusing), ['shreds.destination-silent 315'])
+  assert.deepEqual(await run(30, refusing), [])
+  assert.deepEqual(await run(600, refusing), [])
 })

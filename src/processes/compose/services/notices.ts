@@ -83,12 +83,16 @@ function commandEnv(env: Readonly<Record<string, string | undefined>>): Record<s
   return { ...childEnv(), PATH: env['PATH'] ?? '/usr/local/bin:/usr/bin:/bin' }
 }
 
-function observe({ nodes, shreds, metrics }: NoticesPartDeps, stateDir: string, sinceMs: number): Observed {
+export function observe(
+  { nodes, shreds, metrics }: Pick<NoticesPartDeps, 'nodes' | 'shreds' | 'metrics'>,
+  stateDir: string,
+  sinceMs: number,
+): Observed {
   const relay = shreds?.status()
   const certificates = Object.entries(createMetricSum(metrics).by(CERTIFICATES, 'door'))
   return {
     nodes: nodes(),
-    destinations: relay?.destinations.filter(({ state }) => state !== 'paused'),
+    destinations: relay?.destinations,
     hasShreds: (relay?.sourceRates ?? []).some((rate) => rate > 0),
     certificates: new Map(certificates.map(([listener, seconds]) => [listener, seconds * 1000])),
     backupAtMs: lastBackupMs(stateDir) ?? sinceMs,
