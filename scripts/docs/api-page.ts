@@ -51,7 +51,7 @@ export function apiPage(): string {
           'GET',
           '/v1/whoami',
           'yes',
-          'plan, limits, budget, what is left of each limit per second, month, open connections of the caller',
+          'for every product: plan, limits, budget, what is left of each limit per second, month, open connections of the caller',
         ],
         [
           'GET',
@@ -63,7 +63,7 @@ export function apiPage(): string {
           'GET',
           '/v1/account',
           'yes',
-          'the same for customers of any product, with the state of the token (a replaced one and its end) and the addresses of the services',
+          'the same, with the state of the token (a replaced one and its end) and the addresses of the services',
         ],
         [
           'GET',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { accountRecord, shredsReport, usageReport } from '../../src/contract/schemas/customer.ts'
+import { accountRecord, shredsReport, usageReport, whoamiRecord } from '../../src/contract/schemas/customer.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
 import { rawPost } from '../support/raw-post.ts'
@@ -119,9 +119,11 @@ describe('the own usage of a customer, over two gateway threads', () => {
     await until('both are refused', async () => (await get('/v1/usage', fresh)).status === 401)
   })
 
-  test('customers of other products than RPC read their account and usage; shreds are for those who have them', async () => {
+  test('customers of other products than RPC read their plan, account and usage; shreds are for those who have them', async () => {
     const token = await subscribe('raw', '--products', 'indexer,shreds-raw')
-    assert.equal((await get('/v1/whoami', token)).status, 401)
+    assert.equal((await get('/v1/connections', token)).status, 401)
+    const me = whoamiRecord.parse(await (await get('/v1/whoami', token)).json())
+    assert.deepEqual(me.products, ['indexer', 'shreds-raw'])
     assert.deepEqual((await usage(token)).lines, [])
     const shreds = shredsReport.parse(await (await get('/v1/shreds', token)).json())
     assert.deepEqual([shreds.destination, shreds.pending], [null, null])

@@ -23,7 +23,7 @@ test('a removed product is refused and its open streams end; the same token open
     const { code, stderr } = await gateway.sluice(...words)
     assert.equal(code, 0, `${words.join(' ')}: ${stderr}`)
   }
-  const status = async () => (await fetch(`${url}/v1/whoami`, { headers: { 'x-token': token } })).status
+  const status = async () => (await fetch(`${url}/v1/connections`, { headers: { 'x-token': token } })).status
   assert.equal(await status(), 200)
 
   const socket = new WebSocket(gateway.ws, { headers: { 'x-token': token } })

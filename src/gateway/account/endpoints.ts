@@ -44,6 +44,7 @@ export function createAccountEndpoints(deps: AccountEndpointsDeps): AccountEndpo
     [
       '/v1/whoami',
       {
+        product: ANY_PRODUCT,
         takesBody: false,
         async respond(caller) {
           const own = await connections.of(caller.subscription.id)

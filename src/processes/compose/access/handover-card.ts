@@ -125,8 +125,9 @@ function pasteLines({ subscription, endpoints, token, credential }: CardInput): 
         '# WebSocket URL, valid for a minute, for clients that cannot set headers',
         `curl -X POST ${header} ${endpoints.rpc}/v1/ws-ticket`,
       )
-    lines.push('# plan, limits and remaining budget', `curl ${header} ${endpoints.rpc}/v1/whoami`)
   }
+  if (endpoints.rpc !== undefined)
+    lines.push('# plan, limits and remaining budget', `curl ${header} ${endpoints.rpc}/v1/whoami`)
   if (credential !== undefined && endpoints.indexer !== undefined) {
     const login = `-u '${credential.record.username}:${credential.password}'`
     lines.push('# SQL', `curl ${login} ${header} --data 'select * from coverage' ${endpoints.indexer}`)
@@ -134,13 +135,12 @@ function pasteLines({ subscription, endpoints, token, credential }: CardInput): 
   return lines.length > 0 ? ['', ...lines.map((line) => `  ${line}`)] : []
 }
 
-/** The variables that docs/customers and the examples use. */
+/** The variables that docs/customers and the examples use. RPC also serves the account, for the customers of every product. */
 function variableLines({ subscription, endpoints, token, credential }: CardInput): string[] {
-  if (token === undefined) return []
   const isBundle = usesNodes(subscription)
   const variables: readonly (readonly [string, string | undefined])[] = [
-    ['SLUICE_TOKEN', token.secret],
-    ['SLUICE_RPC', isBundle ? endpoints.rpc : undefined],
+    ['SLUICE_TOKEN', token?.secret],
+    ['SLUICE_RPC', endpoints.rpc],
     ['SLUICE_WS', isBundle ? endpoints.ws : undefined],
     ['SLUICE_GRPC', isBundle || subscription.products.includes('shreds-decoded') ? endpoints.grpc : undefined],
     ['SLUICE_SQL', credential === undefined ? undefined : endpoints.indexer],
@@ -151,6 +151,7 @@ function variableLines({ subscription, endpoints, token, credential }: CardInput
     ['SLUICE_DOCS', documentsUrlOf(endpoints)],
   ]
   const given = variables.filter(([, value]) => value !== undefined)
+  if (given.length === 0) return []
   return [
     '',
     '  # variables for the examples in the documentation',

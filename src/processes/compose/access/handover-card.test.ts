@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import type { ProductKey } from '../../../contract/products.ts'
+import { type CardInput, handoverCard } from './handover-card.ts'
+
+const PAGES = join(import.meta.dirname, '../../../../docs/customers')
+
+/** The card of a subscription with one product, as `sub create` makes it: with shreds alone it has no token. */
+function cardOf(product: ProductKey): string {
+  const endpoints = {
+    ...{ rpc: 'https://rpc.test', ws: 'wss://ws.test', grpc: 'https://grpc.test', indexer: 'https://sql.test' },
+    ...{ sender: 'https://send.test', execution: 'https://stream.test', missing: [] },
+  }
+  const input = {
+    subscription: { name: 'acme', plan: 'build', products: [product], validUntil: null },
+    customer: { name: 'acme' },
+    token: product === 'shreds-raw' ? undefined : { secret: 'slc_x' },
+    credential: product === 'indexer' ? { record: { username: 'u_x' }, password: 'p' } : undefined,
+    destination: undefined,
+    limits: { unitsPerMonth: null },
+    endpoints,
+  }
+  return handoverCard(input as unknown as CardInput)
+}
+
+const exportedBy = (card: string) => new Set([...card.matchAll(/^ +export (\w+)=\S+$/gm)].map(([, name]) => name))
+
+function usedBy(page: string): Set<string> {
+  const text = readFileSync(join(PAGES, page), 'utf8')
+  const fences = [...text.matchAll(/^```(?:sh|js)(?: run)?\n(.*?)^```/gms)].map(([, lines = '']) => lines)
+  const used = fences.flatMap((lines) => [...lines.matchAll(/(?:\$|process\.env\.)(SLUICE_\w+)/g)])
+  return new Set(used.map(([, name = '']) => name))
+}
+
+const PAGE_OF: readonly (readonly [ProductKey, string])[] = [
+  ['bundle', 'bundle.md'],
+  ['dedicated-node', 'bundle.md'],
+  ['indexer', 'indexer.md'],
+  ['shreds-raw', 'shreds.md'],
+  ['shreds-decoded', 'decoded.md'],
+]
+
+for (const [product, page] of PAGE_OF) {
+  test(`the card of ${product} alone exports every variable of ${page} and of the page about usage`, () => {
+    const exported = exportedBy(cardOf(product))
+    const used = [...usedBy(page), ...usedBy('README.md')]
+    assert.ok(used.length > 0)
+    const missing = used.filter((name) => !exported.has(name))
+    assert.deepEqual(new Set(missing), new Set(product === 'shreds-raw' ? ['SLUICE_TOKEN'] : []))
+  })
+}
+
+test('every card with a token has the line that shows plan and limits', () => {
+  for (const [product] of PAGE_OF)
+    assert.equal(cardOf(product).includes('https://rpc.test/v1/whoami'), product !== 'shreds-raw', product)
+})
