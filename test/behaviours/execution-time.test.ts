@@ -15,7 +15,7 @@ import {
   statusOf,
   type TestExecution,
 } from '../support/execution.ts'
-import { openStream } from '../support/stream-reader.ts'
+import { openStream, type StreamReader } from '../support/stream-reader.ts'
 
 /** Time-dependent behaviour on an injected clock; requests and the wall clock have no influence. */
 
@@ -96,6 +96,29 @@ describe('status and health', () => {
       await assert.rejects(fetch(`${service.http}/health`))
     })
   }
+
+  test('F11: a drain closes the clients of the stream one after another, and they are sent frames until then', async () => {
+    const clock = createManualClock()
+    await using service = await startOn(clock)
+    await using clients = new AsyncDisposableStack()
+    const readers: StreamReader[] = []
+    for (let at = 0; at < 20; at++) readers.push(clients.use(await openStream(`${service.ws}/v1/ws`)))
+    await Promise.all(readers.map((reader) => reader.until(2)))
+    const closed = () => readers.filter((reader) => reader.closed !== undefined)
+    const last = readers.at(-1)
+    const before = last?.frames.length ?? 0
+    const drained = service.execution.drain(12_000)
+    // The first one at once, then one each 250 ms.
+    for (const left of [1, 11, 20]) {
+      await until(`${left} have left`, () => closed().length >= left)
+      assert.equal(closed().length, left)
+      if (left === 11) service.source.report(reportTps(2))
+      if (left === 11) await last?.until(before + 1)
+      await clock.advanceAsync(2500)
+    }
+    await drained
+    assert.ok(closed().every((reader) => reader.closed?.code === 1012))
+  })
 
   test('R9: wall clock jumps of an hour or a day have no effect', async () => {
     const clock = createManualClock()

@@ -36,7 +36,7 @@ export type WsServer = AsyncDisposable & {
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
   readonly connections: number
   readonly waitingFrames: number
-  /** Closes every connection with 1012, so that clients reconnect with their cursor. */
+  /** Closes every connection with 1012, one after another, so that clients reconnect with their cursor and not all at once. */
   drain(deadlineMs: number): Promise<void>
 }
 
@@ -45,6 +45,8 @@ const MESSAGE_BYTES_MAX = 64 * 1024
 /** How often tokens are checked for expiry; a change of the store is applied at once. */
 const RENEW_MS = 2000
 const NEVER_MS = 2 ** 31 - 1
+/** Over this time clients leave at a drain, at most half of its deadline. */
+const SPREAD_MS = 5000
 
 type Client = { readonly session: StreamSession; endedBy: WsCloseReason }
 
@@ -156,7 +158,7 @@ export function createWsEndpoint(options: WsServerOptions, deps: WsServerDeps): 
     },
     drain(deadlineMs) {
       for (const connection of clients.keys()) end(connection, 'restart')
-      return server.drain(deadlineMs)
+      return server.drain(deadlineMs, Math.min(SPREAD_MS, deadlineMs / 2))
     },
     async [Symbol.asyncDispose]() {
       closing.dispose()
