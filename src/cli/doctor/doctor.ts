@@ -5,6 +5,7 @@ import { printIssue } from '../../platform/config/issues.ts'
 import { systemClock } from '../../platform/process/clock.ts'
 import { checkListeners } from '../../processes/compose/config/check-listeners.ts'
 import { type Config, configSchema } from '../../processes/compose/config/config.ts'
+import { checkSources } from '../../processes/compose/config/faults.ts'
 import { bad, type Finding, ok } from '../../processes/compose/config/finding.ts'
 import type { SettingsSource } from '../find-settings.ts'
 import { checkClockSync, checkMachine } from './machine.ts'
@@ -36,6 +37,7 @@ export async function examine(input: CheckInput): Promise<Finding[]> {
   findings.push(...(await checkServices(config, loaded.folder, input.env)))
   findings.push(...(await checkUpstreams(config, loaded.folder, input.env)))
   findings.push(...(await checkSender(config, loaded.folder, input.stateDir)))
+  findings.push(...checkSources(config))
   findings.push(...(await checkEventRing(config, loaded.folder)))
   findings.push(await checkClockSync(newestAuditMs, systemClock.nowMs()))
   return findings

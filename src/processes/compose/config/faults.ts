@@ -5,8 +5,9 @@ import { isSecretRef, resolveSecret } from '../../../platform/config/secret-ref.
 import { checkListener } from '../../../platform/net/listener.ts'
 import { findShared, listenersOf } from './check-listeners.ts'
 import type { Config, ConfigPart } from './config.ts'
-import type { Finding } from './finding.ts'
+import { bad, type Finding } from './finding.ts'
 import { listenerOf } from './listener.ts'
+import { servedParts } from './served.ts'
 import type { Settings } from './settings.ts'
 
 /**
@@ -33,9 +34,11 @@ export async function refuseFaults(
   }
   const servers = listenersOf(config, parts)
   for (const { name, option } of servers) await note(name, () => checkListener(listenerOf(option, loaded.folder)))
-  faults.push(...findShared(servers).map(errorOf))
-  if (parts.includes('execution')) await note('execution', async () => checkSources(config))
-  if (parts.includes('sender')) await note('sender.quic.identity', async () => checkIdentity(config, loaded.folder))
+  faults.push(
+    ...[...findShared(servers), ...checkSources(config, parts), ...checkIdentity(config, loaded.folder, parts)].map(
+      errorOf,
+    ),
+  )
 
   const [only] = faults
   if (only !== undefined && faults.length === 1) throw only
@@ -55,21 +58,28 @@ function isUsed([part, key]: readonly (string | number)[], parts: readonly Confi
   return !(part === 'indexer' && key === 'clickhouse' && indexer.engine !== 'clickhouse')
 }
 
-function checkSources({ execution: { ring, node, simulated } }: Config): void {
+/** There is one source of events. */
+export function checkSources(config: Config, parts: readonly ConfigPart[] = servedParts(config)): Finding[] {
+  const { ring, node, simulated } = config.execution
   const given = Object.entries({ ring, node, simulated: simulated === true ? true : undefined })
   const names = given.flatMap(([name, value]) => (value === undefined ? [] : [`execution.${name}`]))
-  if (names.length <= 1) return
-  throw new ServiceError('config-invalid', `${names.join(' and ')} are set, but there is one source of events`, {
-    fix: 'Set only one of them. A ring has execution durations, a node has none, simulated data is made up.',
-  })
+  if (!parts.includes('execution') || names.length <= 1) return []
+  const message = `execution: ${names.join(' and ')} are set, but there is one source of events`
+  const fix = 'Set only one of them. A ring has execution durations, a node has none, simulated data is made up.'
+  return [bad('execution', message, fix)]
 }
 
-function checkIdentity({ sender }: Config, folder: string): void {
-  const { enabled, identity } = sender.quic
-  if (!enabled || identity === undefined || existsSync(resolve(folder, identity))) return
-  throw new ServiceError('secret-invalid', `the file ${identity} does not exist`, {
-    fix: 'Give a keypair file of solana-keygen, ending in .json, with mode 0600.',
-  })
+/** A configured key of the sender exists. */
+export function checkIdentity(
+  config: Config,
+  folder: string,
+  parts: readonly ConfigPart[] = servedParts(config),
+): Finding[] {
+  const { enabled, identity } = config.sender.quic
+  const isUsed = parts.includes('sender') && enabled && identity !== undefined
+  if (!isUsed || existsSync(resolve(folder, identity))) return []
+  const fix = 'Give a keypair file of solana-keygen, ending in .json, with mode 0600.'
+  return [bad('sender identity', `sender.quic.identity: the file ${identity} does not exist`, fix)]
 }
 
 function errorOf(finding: Finding): ServiceError {

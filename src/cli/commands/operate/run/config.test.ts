@@ -31,3 +31,23 @@ test('config check leaves a variable to the running process that has it, and ref
   writeFileSync(file, '[metrics]\nbearer = "file:missing"\n')
   assert.equal((await check()).code, 78, 'a file is checked here')
 })
+
+test('config check refuses what the start refuses: two sources of events, a missing identity of QUIC', async () => {
+  await using home = await temporaryFolder()
+  const file = home.file('sluice.toml')
+  const check = async (text: string) => {
+    writeFileSync(file, text)
+    return sluiceHere(['config', 'check', '--state', home.path, '--config', file])
+  }
+  const sources = await check('[execution]\nsimulated = true\nring = "/run/ring"\n')
+  assert.equal(sources.code, 78)
+  assert.match(sources.stderr, /execution: execution\.ring and execution\.simulated are set/)
+  const identity = '[sender.quic]\nenabled = true\nidentity = "id.json"\n'
+  const missing = await check(identity)
+  assert.equal(missing.code, 78)
+  assert.match(missing.stderr, /sender\.quic\.identity: the file id\.json does not exist/)
+  writeFileSync(home.file('id.json'), '[]', { mode: 0o600 })
+  assert.equal((await check(identity)).code, 0)
+  const off = await check('[execution]\nenabled = false\nsimulated = true\nring = "/run/ring"\n')
+  assert.equal(off.code, 0, 'serve does not use it')
+})

@@ -4,6 +4,7 @@ import type { ConfigOrigin } from '../../../../platform/config/file.ts'
 import { isSecretRef } from '../../../../platform/config/secret-ref.ts'
 import { checkListenerFiles } from '../../../../processes/compose/config/check-listeners.ts'
 import { configJsonSchema } from '../../../../processes/compose/config/config.ts'
+import { checkIdentity, checkSources } from '../../../../processes/compose/config/faults.ts'
 import type { CliContext, CommonFlags } from '../../../define.ts'
 import { checkSecrets, IN_PROCESS } from '../../../doctor/secrets.ts'
 import { checkNodeAddresses } from '../../../doctor/upstreams.ts'
@@ -17,6 +18,8 @@ export async function checkConfig(this: CliContext, flags: CommonFlags): Promise
     ...(await checkSecrets(loaded, source.env, { isRunning: source.running !== undefined })),
     ...(await checkListenerFiles(config, loaded.folder)),
     ...checkNodeAddresses(config),
+    ...checkSources(config),
+    ...checkIdentity(config, loaded.folder),
   ]
   const faults = findings.filter((finding) => finding.level !== 'ok').filter(({ level }) => level === 'bad')
   if (faults.length > 0) {
