@@ -17,6 +17,8 @@ export type GrpcLinks = Disposable & {
       readonly except?: UpstreamNode | undefined
       /** A stream ends when its node is removed; other calls finish. */
       readonly isStream?: boolean | undefined
+      /** The caller continues it at another node. It also ends when its node is drained and another one is available. */
+      readonly isMovable?: boolean | undefined
       /** Only the node of this name, where it is available. */
       readonly only?: string | undefined
     },
@@ -25,6 +27,8 @@ export type GrpcLinks = Disposable & {
   readonly hasNodes: boolean
   /** A node that was added to the pool. */
   add(node: UpstreamNode): void
+  /** Ends the streams of a drained node that are continued elsewhere, if another node is available. The others stay. */
+  leave(node: UpstreamNode): void
   /** Ends its streams and takes no more calls. Its other calls finish; disposing the result closes the connections. */
   remove(node: UpstreamNode): Disposable
   countOf(node: UpstreamNode): { readonly connections: number; readonly streams: number }
@@ -65,6 +69,7 @@ type NodeSessions = {
   readonly open: Set<GrpcSession>
   opening: Promise<GrpcSession | undefined> | undefined
   readonly streams: Set<GrpcStream>
+  readonly movable: Set<GrpcStream>
 }
 
 export function createGrpcLinks(
@@ -128,7 +133,7 @@ export function createGrpcLinks(
     get hasNodes() {
       return sessions.size > 0
     },
-    async open(path, metadata, { view, except, isStream = false, only } = {}) {
+    async open(path, metadata, { view, except, isStream = false, isMovable = false, only } = {}) {
       let tried = except
       for (let attempt = 0; attempt < 2; attempt++) {
         const node = only === undefined ? pool.pick('grpc', view, tried) : availableNode(only, tried)
@@ -142,8 +147,10 @@ export function createGrpcLinks(
           node.openStreams.add('grpc')
           meter.grpcStreams.inc()
           if (isStream) ofNode.streams.add(stream)
+          if (isMovable) ofNode.movable.add(stream)
           stream.onEnd(() => {
             ofNode.streams.delete(stream)
+            ofNode.movable.delete(stream)
             node.openStreams.remove('grpc')
             meter.grpcStreams.dec()
           })
@@ -155,7 +162,12 @@ export function createGrpcLinks(
       return { ok: false, reason: 'no-upstream' }
     },
     add(node) {
-      if (node.grpc !== undefined) sessions.set(node, { open: new Set(), opening: undefined, streams: new Set() })
+      if (node.grpc === undefined) return
+      sessions.set(node, { open: new Set(), opening: undefined, streams: new Set(), movable: new Set() })
+    },
+    leave(node) {
+      if (!pool.nodes.some((other) => other !== node && other.candidates.grpc.isAvailable)) return
+      for (const stream of [...(sessions.get(node)?.movable ?? [])]) stream.cancel()
     },
     remove(node) {
       const ofNode = sessions.get(node)

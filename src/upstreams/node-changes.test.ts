@@ -118,6 +118,34 @@ describe('nodes change without a restart', () => {
     await until('both have ended', () => ends.length === 2)
   })
 
+  test('a drained node keeps its streams, except those that another node can continue', async () => {
+    await using a = await startFakeNode()
+    await using b = await startFakeNode()
+    a.onGrpcCall = (call) => call.sendHeaders()
+    await using rig = await startWith([{ name: 'a', grpc: a.grpc }])
+    const { grpc } = rig.upstreams.of(undefined)
+    const ended: string[] = []
+    for (const [name, isMovable] of [
+      ['kept', false],
+      ['moved', true],
+    ] as const) {
+      const opened = await grpc.open('/geyser.Geyser/Subscribe', {}, { isStream: true, isMovable })
+      assert.ok(opened.ok)
+      opened.stream.onEnd(() => ended.push(name))
+    }
+    rig.upstreams.drain('a')
+    assert.equal(rig.upstreams.status()[0]?.grpcStreams, 2, 'there is no other node')
+    rig.upstreams.undrain('a')
+    await rig.reload([
+      { name: 'a', grpc: a.grpc },
+      { name: 'b', grpc: b.grpc },
+    ])
+    rig.upstreams.drain('a')
+    await until('one has ended', () => ended.length > 0)
+    assert.deepEqual(ended, ['moved'])
+    assert.equal(rig.upstreams.status()[0]?.grpcStreams, 1)
+  })
+
   test('a new credential is used by new connections; a new weight changes no connection', async () => {
     await using a = await startFakeNode()
     const env: Record<string, string> = { KEY: 'first' }

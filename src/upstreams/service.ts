@@ -41,7 +41,7 @@ export type Upstreams = AsyncDisposable & {
    * secret of a shared node cannot be read.
    */
   reload(options: NodesOptions): Promise<NodeChange[]>
-  /** Takes the node out of rotation and moves its WebSocket subscriptions. False where there is no such node. */
+  /** Takes the node out of rotation and moves its WebSocket subscriptions, and the gRPC streams that can be continued. False where there is no such node. */
   drain(node: string): boolean
   undrain(node: string): boolean
   status(): readonly NodeStatus[]
@@ -105,6 +105,7 @@ export async function startUpstreams(options: UpstreamsOptions, deps: UpstreamsD
         if (!node.isDrained) log.info({ upstream: name, subscription: started.pool.owner }, 'upstream drained')
         node.setDrained(true)
         started.upstream.ws.leave(node)
+        started.upstream.grpc.leave(node)
       }
       return found.length > 0
     },

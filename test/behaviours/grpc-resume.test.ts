@@ -105,6 +105,25 @@ describe('a stream whose node is lost', () => {
     assert.equal(served.length, 1)
   })
 
+  it('moves to the other node when its own is drained, where the plan has grpcResume, and stays otherwise', async () => {
+    const stays = await begin({})
+    const moves = await begin({ grpcResume: true })
+    await until('both are open', () => served.length === 2 && served.every(({ requests }) => requests.length === 1))
+    const before = served.map(({ node }) => node)
+    for (const at of new Set(before)) {
+      on.upstreams.drain(`n${at}`)
+      if (at !== before[1]) on.upstreams.undrain(`n${at}`)
+    }
+    await until('it is at the other node', () => served.length === 3 && last().requests.length === 1)
+    assert.notEqual(last().node, before[1])
+    last().call.send(update(1001))
+    await until('it continues', () => moves.slots().includes(1001))
+    served[0]?.call.send(update(1002))
+    await until('the other one continues too', () => stays.slots().includes(1002))
+    moves.call.cancel()
+    stays.call.cancel()
+  })
+
   it('resumes at the other node with the same filters, from a slot early enough to miss nothing, and is not charged', async () => {
     const stream = await begin({ grpcResume: true })
     stream.send(request({ slots: { later: {} }, commitment: 1 }))

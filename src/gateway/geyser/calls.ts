@@ -67,9 +67,10 @@ export function createGeyserCalls(options: GeyserCallsOptions, deps: GeyserCalls
 
     const upstream = () => upstreams.of(caller.nodeUser)
     const metadata = singleValues(call.metadata)
+    const isMovable = method === 'Subscribe' && caller.limits.grpcResume
     const opened =
       decoded === undefined
-        ? await upstream().grpc.open(call.path, metadata, { isStream })
+        ? await upstream().grpc.open(call.path, metadata, { isStream, isMovable })
         : { ok: true as const, stream: decoded.open(method as DecodedMethod), node: undefined }
     if (!opened.ok) {
       access.refund(caller, charged)
@@ -80,8 +81,8 @@ export function createGeyserCalls(options: GeyserCallsOptions, deps: GeyserCalls
     if (call.isOver && node === undefined) return stream.cancel()
     if (call.isOver) return resetGuard.cancel(stream, clock.monotonicMs(), caller.subscription.id)
 
-    const isResumed = method === 'Subscribe' && caller.limits.grpcResume && node !== undefined
-    const resume = isResumed ? createResume({ node, upstream, path: call.path, metadata, clock }) : undefined
+    const resume =
+      isMovable && node !== undefined ? createResume({ node, upstream, path: call.path, metadata, clock }) : undefined
     const check = decoded && ((request: Uint8Array) => decoded.check(method as DecodedMethod, request))
     const admittedCall = { call, caller, charged, admitted, isStream, remoteAddress, beganMs }
     const entry = new GeyserCall({ ...admittedCall, stream, node, resume, check }, options, {

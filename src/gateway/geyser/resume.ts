@@ -90,6 +90,7 @@ export function createResume({ node: first, upstream, path, metadata, clock }: R
         if (attempts > 1) await wait(clock, FIRST_WAIT_MS * 2 ** (attempts - 1))
         const opened = await upstream().grpc.open(path, metadata, {
           isStream: true,
+          isMovable: true,
           except: attempts === ATTEMPTS_MAX ? undefined : node,
         })
         if (!opened.ok) continue

@@ -17,6 +17,7 @@ export async function listUpstreams(this: CliContext, flags: ListFlags): Promise
       { title: 'MS', wire: 'latency_ms', value: (row) => row.latencyMs },
       { title: 'CALLS', wire: 'recent_calls', value: (row) => row.recentCalls },
       { title: 'FAILED', wire: 'recent_failures', value: (row) => row.recentFailures },
+      { title: 'STREAMS', wire: 'grpc_streams', value: (row) => row.grpcStreams },
       { title: 'OWNER', value: (row) => row.owner, wide: true },
       { title: 'BREAKER', value: (row) => row.breaker, wide: true },
       { title: 'REASON', value: (row) => row.reason },
