@@ -28,10 +28,8 @@ export async function refuseFaults(
     }
   }
 
-  for (const { path, value } of loaded.entries()) {
-    if (typeof value !== 'string' || !isSecretRef(value) || !isUsed(path, parts, config)) continue
-    await note(path.join('.'), () => resolveSecret(value, { env, folder: loaded.folder }))
-  }
+  for (const [key, reference] of secretRefsOf({ config, loaded }, parts))
+    await note(key, () => resolveSecret(reference, { env, folder: loaded.folder }))
   const servers = listenersOf(config, parts)
   for (const { name, option } of servers) await note(name, () => checkListener(listenerOf(option, loaded.folder)))
   faults.push(
@@ -51,6 +49,17 @@ export async function refuseFaults(
       },
     )
   }
+}
+
+/** The references to secrets in these sections, by key. */
+export function secretRefsOf(
+  { config, loaded }: Pick<Settings, 'config' | 'loaded'>,
+  parts: readonly ConfigPart[],
+): Map<string, string> {
+  const refs = new Map<string, string>()
+  for (const { path, value } of loaded.entries())
+    if (typeof value === 'string' && isSecretRef(value) && isUsed(path, parts, config)) refs.set(path.join('.'), value)
+  return refs
 }
 
 function isUsed([part, key]: readonly (string | number)[], parts: readonly ConfigPart[], { indexer }: Config): boolean {

@@ -10,8 +10,9 @@ const node = (name: string, more = '') =>
   `[[upstreams.nodes]]\nname = "${name}"\nrpc = "http://192.0.2.1:8899"\ngrpc = "http://192.0.2.1:10000"\n${more}\n`
 
 /** A process on a configuration of these nodes, as `sluice serve` reloads it. */
-async function start(text: string) {
+async function start(text: string, files: Readonly<Record<string, string>> = {}) {
   const home = await temporaryFolder()
+  for (const [name, content] of Object.entries(files)) writeFileSync(home.file(name), content, { mode: 0o600 })
   const file = home.file('sluice.toml')
   writeFileSync(file, text)
   const readSettings = () => loadSettings({ process: { env: {} } }, { config: file, state: home.path })
@@ -19,10 +20,11 @@ async function start(text: string) {
     log: { ...silentLogger },
     readSettings,
     env: {},
-    partsOf: () => ['upstreams'],
+    partsOf: () => ['upstreams', 'metrics', 'billing', 'notices'],
     setNodes: () => Promise.resolve([]),
   })
   return {
+    write: (name: string, content: string) => writeFileSync(home.file(name), content, { mode: 0o600 }),
     reload(next: string) {
       writeFileSync(file, next)
       return reload()
@@ -58,4 +60,28 @@ test('a value that needs a restart is reported at every reload', async () => {
     const { changed, needRestart } = await on.reload(`${node('a')}[upstreams.calls]\nretryShare = 0.5\n`)
     assert.deepEqual([changed, needRestart], [[], ['upstreams.calls.retryShare']])
   }
+})
+
+test('a changed secret needs a restart, except those of nodes and webhooks, which are read again', async () => {
+  const text = `${node('a', 'credential = "file:node"')}
+[metrics]
+bearer = "file:bearer"
+[billing]
+sink = "lago"
+url = "https://billing.test"
+key = "file:key"
+[[notices.webhooks]]
+name = "ops"
+url = "https://hooks.test"
+secrets = ["file:hook"]
+`
+  await using on = await start(text, { node: 'a', bearer: 'a', key: 'a', hook: 'a' })
+  assert.deepEqual((await on.reload(text)).message, ['nothing changed'])
+  for (const name of ['node', 'key', 'hook']) on.write(name, 'b')
+  for (let at = 0; at < 2; at++) {
+    const { changed, needRestart, message } = await on.reload(text)
+    assert.deepEqual([changed, needRestart, message], [[], ['billing.key'], ['billing.key needs a restart']])
+  }
+  on.write('key', 'a')
+  assert.deepEqual((await on.reload(text)).message, ['nothing changed'])
 })

@@ -1,10 +1,12 @@
+import { createHash } from 'node:crypto'
 import type { Plans } from '../../../access/plan.ts'
 import { ServiceError } from '../../../core/error.ts'
+import { resolveSecret } from '../../../platform/config/secret-ref.ts'
 import type { Logger } from '../../../platform/telemetry/logger.ts'
 import type { NodeChange } from '../../../upstreams/pool/members.ts'
 import { refuseNewPorts } from './check-listeners.ts'
 import type { Config, ConfigPart } from './config.ts'
-import { refuseFaults } from './faults.ts'
+import { refuseFaults, secretRefsOf } from './faults.ts'
 import { mergedNames } from './merged-nodes.ts'
 import type { Settings } from './settings.ts'
 
@@ -31,6 +33,8 @@ const NODES = /^upstreams\.(nodes|allowPrivate|dedicatedCredentialHeader)(\.|$)/
 /** The list has the values of a node by its position; whether its stream is merged is compared by its name. */
 const DECODED = /^upstreams\.nodes\.\d+\.decoded$/
 const SIGN_IN = /^admin\.oidc(\.|$)/
+/** Read at each use. */
+const WEBHOOKS = /^notices\.webhooks\./
 /** Values that a reload applies. All others need a restart. */
 const LIVE = [/^log\.level$/, /^plans\./, NODES, SIGN_IN]
 
@@ -48,6 +52,7 @@ const CHANGES: Readonly<Record<NodeChange['change'], string>> = {
 export function reloadFrom(started: Settings, deps: ReloadDeps): Reload {
   const inForce = valuesOf(started)
   const merged = mergedOf(started)
+  const secrets = hashSecrets(started, deps)
   const isUsed = (key: string) => deps.sections?.includes(key.slice(0, key.indexOf('.'))) ?? true
   return async () => {
     const { next, nodes } = await readAndApplyNodes(started, deps).catch((error: unknown) => {
@@ -56,6 +61,7 @@ export function reloadFrom(started: Settings, deps: ReloadDeps): Reload {
         ...(error.fix === undefined ? {} : { fix: error.fix }),
       })
     })
+    const inForceSecrets = await secrets
     const given = valuesOf(next)
     const differing = [...new Set([...inForce.keys(), ...given.keys()])].filter(
       (key) => inForce.get(key) !== given.get(key) && isUsed(key) && !DECODED.test(key),
@@ -75,7 +81,10 @@ export function reloadFrom(started: Settings, deps: ReloadDeps): Reload {
       else inForce.set(key, value)
     }
     const changed = namesOf(live)
-    const needRestart = namesOf(differing.filter((key) => !isLive(key)))
+    const replaced = [...(await hashSecrets(next, deps))].flatMap(([key, hash]) =>
+      isUsed(key) && !WEBHOOKS.test(key) && (inForceSecrets.get(key) ?? hash) !== hash ? key : [],
+    )
+    const needRestart = namesOf([...new Set([...differing, ...replaced])].filter((key) => !isLive(key)))
     if (isUsed('upstreams.nodes') && mergedOf(next) !== merged) needRestart.push('upstreams.nodes[].decoded')
     deps.log.info({ changed, needRestart, nodes }, 'configuration reloaded')
     const lines = [
@@ -97,6 +106,19 @@ async function readAndApplyNodes(started: Settings, { readSettings, setNodes, en
   await refuseFaults(next, { env, parts })
   await refuseNewPorts(started.config, next.config, parts)
   return { next, nodes: await setNodes(next) }
+}
+
+/** A hash of each secret that can be read, by key: a changed one is found without keeping it. */
+async function hashSecrets(
+  settings: Settings,
+  { env, partsOf }: Pick<ReloadDeps, 'env' | 'partsOf'>,
+): Promise<Map<string, string>> {
+  const hashes = new Map<string, string>()
+  for (const [key, reference] of secretRefsOf(settings, partsOf(settings.config))) {
+    const secret = await resolveSecret(reference, { env, folder: settings.loaded.folder }).catch(() => undefined)
+    if (secret !== undefined) hashes.set(key, createHash('sha256').update(secret.reveal()).digest('hex'))
+  }
+  return hashes
 }
 
 /** The list of nodes is one value: a node more or less moves the values of all that follow. */
