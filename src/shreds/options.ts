@@ -91,7 +91,9 @@ export const shredsOptions = z.strictObject({
   }),
   sourceLostMs: integer(1000, 600_000)
     .default(10_000)
-    .describe('Time without a packet from any source after which the service is degraded.'),
+    .describe(
+      'Time without a packet from any source after which the service is degraded. Before the first packet it counts while at least one destination is served.',
+    ),
   reportDays: integer(1, 400).default(90).describe('Days that delivery reports are kept.'),
   relay: section('How the kernel schedules the relay thread.', {
     priority: z

@@ -218,6 +218,14 @@ test('is degraded when no source sends, and recovers with the next packet', asyn
   await until('it is well again', () => !rig.reasons.has('shreds source-lost'))
 })
 
+test('is degraded when no source has sent anything since the start and a destination waits for it', async () => {
+  using sink = await openSink()
+  await using rig = await startRig({ sourceLostMs: 1000 }, { setUp: ({ put }) => put('one', { port: sink.port }) })
+  await until('it is degraded', () => rig.reasons.has('shreds source-lost'))
+  await rig.send(blockPackets(6))
+  await until('it is well again', () => !rig.reasons.has('shreds source-lost'))
+})
+
 test('the total cap holds at ten times the load, and dropped packets are counted', async () => {
   using one = await openSink()
   using two = await openSink()

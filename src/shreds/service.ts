@@ -150,7 +150,8 @@ export async function startShreds(options: StartOptions, deps: ShredsDeps): Prom
     const { leaders } = deps
     opening.use(leaders.onChange(() => relay.setLeaders(leaders.ranges())))
   }
-  const alarmTimer = opening.use(clock.setRepeating(ALARMS_MS, () => alarms.tick(clock.monotonicMs())))
+  const checkAlarms = () => alarms.tick(clock.monotonicMs(), destinations.served().length > 0)
+  const alarmTimer = opening.use(clock.setRepeating(ALARMS_MS, checkAlarms))
   alarmTimer.unref?.()
 
   status.setReady(relay.ready)

@@ -29,7 +29,19 @@ function start() {
   return { alarms, reported }
 }
 
-test('raises source-lost only after a first packet, and clears it with the next one', () => {
+test('source-lost without a first packet: counts from the start of a lease, and is cleared when none is left', () => {
+  const { alarms, reported } = start()
+  for (let ms = 0; ms <= 30_000; ms += 1000) alarms.tick(ms, false)
+  for (let ms = 31_000; ms < 41_000; ms += 1000) alarms.tick(ms, true)
+  assert.deepEqual(reported, [])
+  alarms.tick(41_000, true)
+  assert.deepEqual(reported, ['+source-lost'])
+  alarms.tick(42_000, false)
+  for (let ms = 43_000; ms < 53_000; ms += 1000) alarms.tick(ms, true)
+  assert.deepEqual(reported, ['+source-lost', '-source-lost'])
+})
+
+test('without a lease source-lost is raised only after a first packet, and cleared with the next one', () => {
   const { alarms, reported } = start()
   for (let ms = 0; ms <= 60_000; ms += 1000) alarms.tick(ms)
   assert.deepEqual(reported, [])

@@ -3,7 +3,7 @@ import type { RelayReport } from '../relay/protocol.ts'
 
 /** Conditions reported to the operator as `sluice_shreds_alarm` and in the log. */
 export const ALARMS = [
-  /** No source has sent anything for `sourceLostMs`. */
+  /** No source has sent anything for `sourceLostMs`. Without a first packet it is raised only while somebody should get shreds. */
   'source-lost',
   /** Many packets are of old slots, relayed or not: a source replays or lags. */
   'old-slots',
@@ -25,8 +25,8 @@ export type Alarm = (typeof ALARMS)[number]
 export type Alarms = {
   /** Adds the counts of a report. */
   record(report: RelayReport, nowMs: number): void
-  /** Evaluates the last second. */
-  tick(nowMs: number): void
+  /** Evaluates the last second. `hasLeases`: shreds should be sent to somebody. */
+  tick(nowMs: number, hasLeases?: boolean): void
   raised(): readonly Alarm[]
 }
 
@@ -50,6 +50,8 @@ const CLEAR_AFTER_MS = 10_000
 export function createAlarms(options: { readonly sourceLostMs: number }, { log, onChange }: AlarmsDeps): Alarms {
   const raisedAt = new Map<Alarm, number>()
   let receivedAtMs: number | undefined
+  /** Since when somebody waits for a first packet. */
+  let waitingSinceMs: number | undefined
   let overruns = 0
   let second = newSecond()
 
@@ -81,9 +83,10 @@ export function createAlarms(options: { readonly sourceLostMs: number }, { log, 
       overruns = overrunsNow
       for (const { unsent } of destinations) second.totalRate += unsent['total-rate']
     },
-    tick(nowMs) {
+    tick(nowMs, hasLeases = false) {
       const { received, late, ahead, version, forged, refusedSource, totalRate } = second
-      const silentMs = receivedAtMs === undefined ? 0 : nowMs - receivedAtMs
+      waitingSinceMs = hasLeases ? (waitingSinceMs ?? nowMs) : undefined
+      const silentMs = nowMs - (receivedAtMs ?? waitingSinceMs ?? nowMs)
       update('source-lost', silentMs >= options.sourceLostMs, { silentMs: Math.round(silentMs) }, nowMs)
       update('old-slots', late >= OLD_SLOTS_MIN && late >= received * OLD_SLOTS_SHARE, { late, received }, nowMs)
       const isAhead = ahead >= AHEAD_SLOTS_MIN && ahead >= received * AHEAD_SLOTS_SHARE
