@@ -2,6 +2,7 @@ import type { Execution } from '../execution/service.ts'
 import { delay } from '../platform/process/clock.ts'
 import type { Lifecycle } from '../platform/process/lifecycle.ts'
 import { openAccess } from './compose/access/open-access.ts'
+import { refuseMissingStore } from './compose/access/open-store.ts'
 import { executionSource } from './compose/config/served.ts'
 import type { Settings } from './compose/config/settings.ts'
 import type { Deps } from './compose/process/deps.ts'
@@ -35,6 +36,7 @@ export async function startExecutionProcess(settings: Settings, deps: Deps): Pro
     }),
   )
   const { clock, lifecycle } = context
+  if (config.execution.auth === 'token') refuseMissingStore(settings, 'sluice execution with execution.auth = "token"')
   const memory = opening.use(await openMemoryGuard(config, context))
   const customers = opening.use(await openAccess(settings, context))
   const { access } = customers

@@ -2,6 +2,7 @@ import { connectionsOf } from '../access/quota/permits.ts'
 import type { Lifecycle } from '../platform/process/lifecycle.ts'
 import { followDedicatedNodes } from './compose/access/dedicated-nodes.ts'
 import { notifyChanges } from './compose/access/notify-changes.ts'
+import { refuseMissingStore } from './compose/access/open-store.ts'
 import { accountMethodsOf } from './compose/account/methods.ts'
 import type { Reload } from './compose/config/reload.ts'
 import type { Settings } from './compose/config/settings.ts'
@@ -22,6 +23,7 @@ export async function startGatewayProcess(settings: Settings, deps: ReloadingDep
   const context = opening.use(
     await openProcess(settings, deps, { parts: PARTS, listeners: ['metrics'], drain: config.drain }),
   )
+  refuseMissingStore(settings, COMMAND)
   const plane = opening.use(await openControlPlane(settings, context, [gatewayPlan(config)]))
   const { customers, probes } = plane
   const { store, access } = customers

@@ -1,6 +1,7 @@
 import type { Indexer } from '../indexer/service.ts'
 import type { Lifecycle } from '../platform/process/lifecycle.ts'
 import { openAccess } from './compose/access/open-access.ts'
+import { refuseMissingStore } from './compose/access/open-store.ts'
 import type { Reload } from './compose/config/reload.ts'
 import type { Settings } from './compose/config/settings.ts'
 import type { ReloadingDeps } from './compose/process/deps.ts'
@@ -21,6 +22,7 @@ export async function startIndexerProcess(settings: Settings, deps: ReloadingDep
   const context = opening.use(
     await openProcess(settings, deps, { parts: PARTS, listeners: ['metrics', 'indexer'], drain: config.drain }),
   )
+  refuseMissingStore(settings, COMMAND)
   const memory = opening.use(await openMemoryGuard(config, context))
   const customers = opening.use(await openAccess(settings, context))
   const upstreams = opening.use(await openUpstreams(settings, context))

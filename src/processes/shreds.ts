@@ -2,6 +2,7 @@ import type { Lifecycle } from '../platform/process/lifecycle.ts'
 import type { Shreds } from '../shreds/service.ts'
 import { createSlotLength } from '../upstreams/slot-length.ts'
 import { openAccess } from './compose/access/open-access.ts'
+import { refuseMissingStore } from './compose/access/open-store.ts'
 import { type Reload, reloadFrom } from './compose/config/reload.ts'
 import type { Settings } from './compose/config/settings.ts'
 import type { ReloadingDeps } from './compose/process/deps.ts'
@@ -28,6 +29,7 @@ export async function startShredsProcess(settings: Settings, deps: ReloadingDeps
     }),
   )
   const { clock, log, lifecycle } = context
+  refuseMissingStore(settings, 'sluice shreds')
   const customers = opening.use(await openAccess(settings, context))
   const { store, access } = customers
   const leaders = createLeaderSchedule()

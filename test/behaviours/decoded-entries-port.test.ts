@@ -10,6 +10,7 @@ import { until } from '../../src/platform/process/test-wait.ts'
 import { startFakeNode } from '../faults/fake-node.ts'
 import { temporaryFolder } from '../support/cli.ts'
 import { openStream, SUBSCRIBE, startGrpcGateway, tokenMetadata } from '../support/grpc-gateway.ts'
+import { makeStore } from '../support/make-store.ts'
 import { serve } from '../support/serve.ts'
 
 const DESHRED = '/geyser.Geyser/SubscribeDeshred'
@@ -127,6 +128,7 @@ test('sluice gateway opens the port in each of its threads, and responds that it
     home.file('sluice.toml'),
     `[[upstreams.nodes]]\nname = "fake"\nrpc = "http://127.0.0.1:${node.ports.rpc}"\n`,
   )
+  await makeStore(home.file('.sluice'))
   await using running = serve({
     cwd: home.path,
     command: 'gateway',

@@ -8,6 +8,7 @@ import { openControlClient } from '../../src/platform/process/control-client.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { sluice } from '../support/cli.ts'
 import { startQuickLocalnet, upstreamsOf } from '../support/localnet.ts'
+import { makeStore } from '../support/make-store.ts'
 import { serve } from '../support/serve.ts'
 
 test('sluice gateway without an upstream node fails to start and names the option to set', async () => {
@@ -22,6 +23,7 @@ test('sluice gateway serves calls and streams, and the commands of a running pro
   using folder = makeTestFolder()
   writeFileSync(folder.file('sluice.toml'), upstreamsOf(node))
   const args = ['--config', folder.file('sluice.toml'), '--state', folder.file('state')]
+  await makeStore(folder.file('state'))
   await using gateway = serve({ command: 'gateway', cwd: folder.path, args })
   const [rpc, ws] = [await gateway.address('rpc'), await gateway.address('ws')]
   await gateway.address('grpc')

@@ -5,6 +5,7 @@ import { makeTestFolder } from '../../src/platform/files/test-folder.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { sluice } from '../support/cli.ts'
 import { startQuickLocalnet, upstreamsOf } from '../support/localnet.ts'
+import { makeStore } from '../support/make-store.ts'
 import { serve } from '../support/serve.ts'
 
 test('sluice indexer run without an upstream node fails to start and names the option to set', async () => {
@@ -20,6 +21,7 @@ test('sluice indexer run fills its tables, serves SQL to a customer, and the com
   using folder = makeTestFolder()
   writeFileSync(folder.file('sluice.toml'), upstreamsOf(node))
   const args = ['--config', folder.file('sluice.toml'), '--state', folder.file('state')]
+  await makeStore(folder.file('state'))
   await using indexer = serve({ command: 'indexer run', cwd: folder.path, args })
   const sql = await indexer.address('indexer')
   await indexer.line(/"msg":"started"/)

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { openListener } from '../../src/platform/net/listener.ts'
 import { sluice, temporaryFolder } from '../support/cli.ts'
+import { makeStore } from '../support/make-store.ts'
 import { serve } from '../support/serve.ts'
 
 for (const command of ['shreds', 'sender', 'gateway', 'indexer run'] as const) {
@@ -11,6 +12,7 @@ for (const command of ['shreds', 'sender', 'gateway', 'indexer run'] as const) {
     const file = home.file('sluice.toml')
     const node = '[[upstreams.nodes]]\nname = "a"\nrpc = "http://127.0.0.1:1"\nallowPrivate = true\n'
     writeFileSync(file, node)
+    await makeStore(home.file('state'))
     await using running = serve({ cwd: home.path, command, args: ['--config', file, '--state', home.file('state')] })
     await running.line(/"msg":"started"/)
     const reload = () => sluice(['reload', '--state', home.file('state')], { cwd: home.path })

@@ -29,6 +29,7 @@ test('the standalone process follows its store, relays, responds to the command 
   }
   const loaded = await loadConfig({ schema: configSchema, env, file: undefined })
   const settings = settingsOf(loaded, folder.file('state'))
+  await command('customer add acme')
   const { lifecycle, shreds } = await startShredsProcess(settings, {
     log: silentLogger,
     clock: systemClock,
@@ -36,7 +37,6 @@ test('the standalone process follows its store, relays, responds to the command 
     env,
     readSettings: async () => settings,
   })
-  await command('customer add acme')
   await command('sub create one --customer acme --products shreds-raw')
   await command(`shred set-destination one 127.0.0.1:${sink.port} --vouched`)
   const shown = async () => JSON.parse(await command('shred show one --json')) as { state: string; sent: number }[]

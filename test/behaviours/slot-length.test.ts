@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { test } from 'node:test'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { sluice, temporaryFolder } from '../support/cli.ts'
+import { makeStore } from '../support/make-store.ts'
 import { serve } from '../support/serve.ts'
 import { blockPackets, sendAll } from '../support/shreds.ts'
 
@@ -45,6 +46,7 @@ test('sluice serve learns the length of a slot from its nodes, and shows it in s
 
 test('sluice shreds without nodes learns the length of a slot from the shreds', async () => {
   await using home = await temporaryFolder()
+  await makeStore(home.file('.sluice'))
   await using process = serve({ cwd: home.path, command: 'shreds' })
   await process.line(/"msg":"started"/)
   const port = Number((await process.address('shreds')).split(':').at(-1))

@@ -110,6 +110,10 @@ test('under a live systemd', async (t) => {
       `sed -i 's/^\\[execution\\]$/[execution]\\nsimulated = true/' ${CONFIG} && grep -q '^simulated = true' ${CONFIG}`,
     )
     const alone = UNITS.filter((unit) => unit !== 'sluice')
+    for (const unit of ['sluice-gateway', 'sluice-indexer', 'sluice-shreds']) {
+      await sh(`install -d -o sluice -g sluice -m 0700 /var/lib/${unit}`)
+      await sh(`${OPERATOR} customer add acme --create-store --config ${CONFIG} --state /var/lib/${unit}`)
+    }
     await sh(`systemctl start ${alone.join(' ')}`)
     for (const unit of alone) assert.equal(await property(unit, 'ActiveState'), 'active', unit)
     for (const port of [9465, 9466, 9467, 9468, 9469]) await until(`${port} is ready`, () => isReady(port), START_MS)

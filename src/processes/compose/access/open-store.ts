@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { openStore, type StoreLocation } from '../../../access/store/open.ts'
 import type { AccessStore } from '../../../access/store/store.ts'
+import { ServiceError } from '../../../core/error.ts'
 import { resolveSecret } from '../../../platform/config/secret-ref.ts'
 import { checkSecretFile, openStateFolder } from '../../../platform/files/state-folder.ts'
 import { systemClock } from '../../../platform/process/clock.ts'
@@ -33,6 +34,20 @@ export async function openAccessStore(
     },
     { clock: systemClock, random: secureRandom, log },
   )
+}
+
+/**
+ * A single service has no customers of its own: in a state folder without a store it would make an empty one and refuse everybody. PostgreSQL is
+ * shared, so it is the store of the other processes.
+ */
+export function refuseMissingStore({ config, stateDir }: StoreSettings, command: string): void {
+  const { store } = config.access
+  if (store.engine !== 'sqlite') return
+  const file = sqliteStoreFile(stateDir, store.file)
+  if (existsSync(file)) return
+  throw new ServiceError('config-invalid', `${command} serves the customers of a store, and ${file} does not exist`, {
+    fix: 'Set access.store to PostgreSQL for all processes, or access.store.file to a file that all of them may write. To begin with a new one: sluice customer add NAME --create-store, with the same --config and --state.',
+  })
 }
 
 /** The location of the configured store, with its password resolved. */
