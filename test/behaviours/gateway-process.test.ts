@@ -21,10 +21,11 @@ test('sluice gateway without an upstream node fails to start and names the optio
 test('sluice gateway serves calls and streams, and the commands of a running process work on it', async () => {
   await using node = await startQuickLocalnet()
   using folder = makeTestFolder()
-  writeFileSync(folder.file('sluice.toml'), upstreamsOf(node))
+  writeFileSync(folder.file('sluice.toml'), `${upstreamsOf(node)}[notices]\ncommand = ["notify"]\n`)
   const args = ['--config', folder.file('sluice.toml'), '--state', folder.file('state')]
   await makeStore(folder.file('state'))
   await using gateway = serve({ command: 'gateway', cwd: folder.path, args })
+  await gateway.line(/"sections":\[[^\]]*"notices"[^]*only sluice serve runs them/)
   const [rpc, ws] = [await gateway.address('rpc'), await gateway.address('ws')]
   await gateway.address('grpc')
   await gateway.line(/"msg":"started"/)

@@ -1,3 +1,5 @@
+import type { NoticesOptions } from '../../../admin/notices/options.ts'
+import type { LoadedConfig } from '../../../platform/config/file.ts'
 import type { Config, ConfigPart } from './config.ts'
 
 /**
@@ -26,4 +28,24 @@ export function servedParts(config: Config): ConfigPart[] {
     if (name === 'execution') return servesExecution(config)
     return !(typeof part === 'object' && 'enabled' in part && part.enabled === false)
   })
+}
+
+export function hasReceivers({ webhooks, command }: Pick<NoticesOptions, 'webhooks' | 'command'>): boolean {
+  return webhooks.length > 0 || command !== undefined
+}
+
+/** The sections that are configured and that only `serve` runs. The admin API is on by default, so it counts where it has a value of the operator. */
+export function onlyInServe({
+  config,
+  loaded,
+}: {
+  readonly config: Config
+  readonly loaded: LoadedConfig<Config>
+}): string[] {
+  const isAdminSet = loaded.entries().some(({ path, origin }) => path[0] === 'admin' && origin.from !== 'default')
+  return [
+    ...(config.billing.sink === undefined ? [] : ['billing']),
+    ...(hasReceivers(config.notices) ? ['notices'] : []),
+    ...(config.admin.enabled && isAdminSet ? ['admin'] : []),
+  ]
 }

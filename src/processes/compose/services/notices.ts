@@ -5,7 +5,6 @@ import {
   customerConditions,
   type Observed,
 } from '../../../admin/notices/conditions.ts'
-import type { NoticesOptions } from '../../../admin/notices/options.ts'
 import { createCommandReceiver, createWebhook, type Receiver } from '../../../admin/notices/receivers.ts'
 import { NO_RECEIVER, type Notices, noticeRecordWire, startNotices } from '../../../admin/notices/service.ts'
 import { ServiceError } from '../../../core/error.ts'
@@ -34,10 +33,6 @@ export type NoticesPartDeps = ProcessContext<never> & {
 
 const FILE = 'notices.json'
 const CERTIFICATES = 'sluice_tls_not_after_timestamp_seconds'
-
-export function hasReceivers({ webhooks, command }: Pick<NoticesOptions, 'webhooks' | 'command'>): boolean {
-  return webhooks.length > 0 || command !== undefined
-}
 
 /** Notices as the `notices` section of the configuration sets them up. */
 export function openNotices(settings: Settings, deps: NoticesPartDeps): Promise<Notices> {
