@@ -3,9 +3,10 @@ import { delay } from '../platform/process/clock.ts'
 import type { Lifecycle } from '../platform/process/lifecycle.ts'
 import { openAccess } from './compose/access/open-access.ts'
 import { refuseMissingStore } from './compose/access/open-store.ts'
+import { type Reload, reloadFrom } from './compose/config/reload.ts'
 import { executionSource } from './compose/config/served.ts'
 import type { Settings } from './compose/config/settings.ts'
-import type { Deps } from './compose/process/deps.ts'
+import type { ReloadingDeps } from './compose/process/deps.ts'
 import { finishStart } from './compose/process/finish-start.ts'
 import { openMemoryGuard } from './compose/process/memory.ts'
 import { openProcess } from './compose/process/open-process.ts'
@@ -15,21 +16,23 @@ import { openExecution } from './compose/services/execution.ts'
 export type ExecutionProcess = {
   readonly lifecycle: Lifecycle
   readonly execution: Execution
+  readonly reload: Reload
   /** 75 after the source fell silent, so that a supervisor restarts the process; otherwise 0. */
   readonly exitCode: () => number
 }
 
 const SILENT_EXIT_CODE = 75
+const PARTS = ['metrics', 'access', 'execution'] as const
 
 /** The execution service as a process of its own. It stops when its source is silent for 30 s. */
-export async function startExecutionProcess(settings: Settings, deps: Deps): Promise<ExecutionProcess> {
+export async function startExecutionProcess(settings: Settings, deps: ReloadingDeps): Promise<ExecutionProcess> {
   const { config } = settings
   const { lameDuckMs, deadlineMs } = config.drain
   let isSilent = false
   await using opening = new AsyncDisposableStack()
   const context = opening.use(
     await openProcess(settings, deps, {
-      parts: ['metrics', 'access', 'execution'],
+      parts: PARTS,
       listeners: ['metrics', 'execution'],
       // `drain` below waits for the lame-duck time: a service that stopped by itself has waited already.
       drain: { lameDuckMs: 0, deadlineMs },
@@ -42,12 +45,23 @@ export async function startExecutionProcess(settings: Settings, deps: Deps): Pro
   const { access } = customers
   const part = opening.use(await openExecution(settings, { ...context, access, memory }))
   const execution = opening.use(await part.start(undefined))
+  const reload = reloadFrom(settings, {
+    log: context.log,
+    readSettings: deps.readSettings,
+    env: deps.env,
+    partsOf: () => PARTS,
+    setPlans: access.setPlans,
+    sections: ['log', 'memory', 'drain', 'plans', ...PARTS],
+    // It uses no upstream node.
+    setNodes: () => undefined,
+  })
   const operator = opening.use(
     await openOperator(settings, {
       ...context,
       addresses: { execution: execution.address },
       notes: executionSource(config) === 'simulated' ? { execution: 'simulated data' } : {},
       customers,
+      methods: { reload },
     }),
   )
   async function drain(leftMs: number): Promise<void> {
@@ -65,5 +79,5 @@ export async function startExecutionProcess(settings: Settings, deps: Deps): Pro
     drains: { execution: { beginLameDuck: () => execution.beginLameDuck(), drain } },
     opened: opening.move(),
   })
-  return { lifecycle, execution, exitCode: () => (isSilent ? SILENT_EXIT_CODE : 0) }
+  return { lifecycle, execution, reload, exitCode: () => (isSilent ? SILENT_EXIT_CODE : 0) }
 }

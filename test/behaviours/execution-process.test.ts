@@ -35,7 +35,10 @@ async function startStandalone(folder: { file(name: string): string }, deps: Par
   const clock = createManualClock(nowMs)
   const loaded = await loadConfig({ schema: configSchema, env, file: undefined })
   const settings = settingsOf(loaded, folder.file('state'))
-  const alone = await startExecutionProcess(settings, { log: silentLogger, clock, random: secureRandom, env, ...deps })
+  const alone = await startExecutionProcess(settings, {
+    ...{ log: silentLogger, clock, random: secureRandom, env, readSettings: async () => settings },
+    ...deps,
+  })
   return { ...alone, clock, ended, base: `127.0.0.1:${alone.execution.address.port}` }
 
   /** Advances time until the process has ended. Returns whether everything was closed in order. */

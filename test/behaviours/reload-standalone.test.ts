@@ -6,11 +6,12 @@ import { sluice, temporaryFolder } from '../support/cli.ts'
 import { makeStore } from '../support/make-store.ts'
 import { serve } from '../support/serve.ts'
 
-for (const command of ['shreds', 'sender', 'gateway', 'indexer run'] as const) {
+for (const command of ['shreds', 'sender', 'gateway', 'indexer run', 'execution'] as const) {
   test(`a standalone ${command} process reloads: a changed value is in effect, an invalid file changes nothing`, async () => {
     await using home = await temporaryFolder()
     const file = home.file('sluice.toml')
-    const node = '[[upstreams.nodes]]\nname = "a"\nrpc = "http://127.0.0.1:1"\nallowPrivate = true\n'
+    const node =
+      '[execution]\nsimulated = true\n[[upstreams.nodes]]\nname = "a"\nrpc = "http://127.0.0.1:1"\nallowPrivate = true\n'
     writeFileSync(file, node)
     await makeStore(home.file('state'))
     await using running = serve({ cwd: home.path, command, args: ['--config', file, '--state', home.file('state')] })

@@ -17,6 +17,9 @@ const clock = createManualClock(Date.now())
 const running = setInterval(() => void clock.advanceAsync(STEP_MS * FASTER), STEP_MS)
 const settings = settingsOf(loaded, env['STATE_FOLDER'] ?? '')
 await runUntilSignal(process, silentLogger, () =>
-  startExecutionProcess(settings, { log: silentLogger, clock, random: secureRandom, env }),
+  startExecutionProcess(settings, {
+    ...{ log: silentLogger, clock, random: secureRandom, env },
+    readSettings: async () => settings,
+  }),
 )
 clearInterval(running)
