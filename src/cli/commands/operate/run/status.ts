@@ -25,7 +25,9 @@ type Facts = readonly (readonly [string, string | number])[]
 function factsOf(report: StatusReport): Facts {
   return [
     ['state', report.state],
-    ...report.reasons.map(({ part, reason }) => ['degraded', `${part}: ${reason}`] as const),
+    ...report.reasons.map(
+      ({ part, reason, sinceMs }) => ['degraded', `${part}: ${reason} (since ${printTime(sinceMs)})`] as const,
+    ),
     ['version', report.version],
     ['process', report.pid],
     ['uptime', printDurationShort(report.uptimeSeconds * 1000)],
@@ -48,6 +50,10 @@ function factsOf(report: StatusReport): Facts {
     ),
     ...(report.off ?? []).map(({ name, reason }) => [name, `off: ${reason}`] as const),
   ]
+}
+
+function printTime(unixMs: number): string {
+  return `${new Date(unixMs).toISOString().slice(0, 19).replace('T', ' ')} UTC`
 }
 
 function threadFacts(threads: StatusReport['threads'] = []): Facts {
