@@ -164,8 +164,10 @@ describe('supply chain', () => {
   })
 
   test('no file of the repository contains a token, by the shipped secret scanner rule', () => {
-    const leak = `slc_${'x'.repeat(38)}`
-    assert.deepEqual(findTokens(`curl -H 'x-token: ${leak}'`), [leak])
+    for (const kind of ['slc', 'sla']) {
+      const leak = `${kind}_${'x'.repeat(38)}`
+      assert.deepEqual(findTokens(`curl -H 'x-token: ${leak}'`), [leak])
+    }
     const paths = globSync(['**/*', '**/.*', '.*/**/*'], {
       cwd: root,
       exclude: ['**/node_modules', '.git', '.sluice', '**/*.db'],
