@@ -26,7 +26,7 @@ export const ADMIN_REFUSALS = [
 ] as const
 export type AdminRefusal = (typeof ADMIN_REFUSALS)[number]
 
-const STATUS: Readonly<Record<string, number>> = {
+export const STATUS: Readonly<Record<string, number>> = {
   unauthorized: 401,
   forbidden: 403,
   csrf: 403,

@@ -30,7 +30,7 @@ export const decodedOptions = section(
     outputBytes: integer(1 * MIB, 1024 * MIB)
       .default(64 * MIB)
       .describe(
-        'Decoded data kept for readers; a reader that falls further behind is informed how much it has lost. A data set larger than a quarter of it (decodedDataSetBytes) is reported as lost.',
+        'Decoded data kept for readers; a reader that falls further behind is informed how much it has lost. Large data sets are delivered in parts of up to 256 KiB; a part larger than a quarter of this value (decodedDataSetBytes), which only a value close to the minimum causes, is reported as lost.',
       ),
     lookupTablesMax: integer(16, 100_000)
       .default(4096)

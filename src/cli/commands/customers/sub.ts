@@ -13,7 +13,7 @@ import {
 const load = () => import('./run/sub.ts')
 const loadProducts = () => import('./run/sub-products.ts')
 
-const PRODUCT_NAMES = 'bundle, indexer, shreds-raw or dedicated-node'
+const PRODUCT_NAMES = 'bundle, indexer, shreds-raw, dedicated-node, or shreds-decoded where its preview is on'
 
 const limit = (brief: string) => flag.text(brief, 'N')
 

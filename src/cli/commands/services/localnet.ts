@@ -17,7 +17,7 @@ export const localnetRoutes = buildRouteMap({
         wsPort: flag.text('PubSub port (default 8900)', 'PORT'),
         grpcPort: flag.text('Geyser port (default 10000)', 'PORT'),
         shreds: flag.text('Send shreds to this address', 'IP:PORT'),
-        accounts: flag.text('Folder of account JSON files to load at genesis', 'DIR'),
+        accounts: flag.text('Folder of account JSON files and .so programs to load at genesis', 'DIR'),
         slotMs: flag.text('Length of a slot in milliseconds (default 400)', 'MS'),
         consensus: flag.choice('Consensus (default tower)', CONSENSUS),
         traffic: flag.choice('Traffic generator (default on)', ['on', 'off']),
