@@ -145,7 +145,7 @@ export type JournalContents = {
 const LINE_BYTES_MAX = 256
 
 /** Times of lines, unix ms. */
-export type JournalTimes = {
+type JournalTimes = {
   /** Entries since then are kept also beyond `entriesMax`: they are limited by the size of the files. */
   readonly keptFromMs: number
   /** Later ones are left out: with a clock that is behind they would be all entries, and count as new. */

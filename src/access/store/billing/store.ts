@@ -45,7 +45,7 @@ export type BillingRetry = {
 /** Who makes a change, and when. */
 type BillingChange = { readonly actor: Actor; readonly nowMs: number }
 
-export type BillingLease = {
+type BillingLease = {
   readonly owner: string
   readonly nowMs: number
   readonly untilMs: number
