@@ -63,7 +63,10 @@ describe('overrides', () => {
         const typed = parseNumberLimit(name, text)
         assert.equal(typed, isAccepted({ [name]: value }) ? value : undefined, `${name} ${text}`)
       }
-    for (const text of ['', '-1', '1e3', '01', '.5', '1.', '0x1', '99999999999999999999'])
+    const most = Number.MAX_SAFE_INTEGER
+    assert.ok(isAccepted({ unitsPerMonth: most }))
+    assert.equal(parseNumberLimit('unitsPerMonth', String(most)), most)
+    for (const text of ['', '-1', '1e3', '01', '.5', '1.', '0x1', '9007199254740992', '99999999999999999999'])
       for (const name of names) assert.equal(parseNumberLimit(name, text), undefined, `${name} ${text}`)
   })
 
@@ -82,7 +85,15 @@ describe('overrides', () => {
       assert.equal(printMethodLimit(parsed.method, parsed.limit), text)
     }
     assert.deepEqual(parseMethodLimit('getBlock:plan'), { method: 'getBlock', limit: undefined })
-    for (const text of ['getBlock', 'getBlock:', ':plan', 'getBlock:cost', 'getBlock:rate=1', 'getBlock:plan:cost=1'])
+    for (const text of [
+      'getBlock',
+      'getBlock:',
+      ':plan',
+      'getBlock:cost',
+      'getBlock:rate=1',
+      'getBlock:plan:cost=1',
+      'getBlock:cost=9007199254740992',
+    ])
       assert.equal(parseMethodLimit(text), undefined, text)
   })
 })

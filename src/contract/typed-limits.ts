@@ -14,9 +14,9 @@ const NUMBER_RULES: { readonly [Name in NumberLimit]?: Partial<NumberRule> } = {
   batchItems: { isAlwaysLimited: true },
 }
 
-// At most 15 digits, which a number holds exactly.
-const WHOLE = /^(?:0|[1-9][0-9]{0,14})$/
-const FRACTION = /^(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,9})?$/
+// `numberIn` refuses those of 16 digits that a number does not hold exactly.
+const WHOLE = /^(?:0|[1-9][0-9]{0,15})$/
+const FRACTION = /^(?:0|[1-9][0-9]{0,15})(?:\.[0-9]{1,9})?$/
 
 /** The name of a method, without the characters that separate it from its limits. */
 export const METHOD_NAME = /^[^\s:,=]{1,64}$/
@@ -25,9 +25,13 @@ export const METHOD_NAME = /^[^\s:,=]{1,64}$/
 export function parseNumberLimit(name: NumberLimit, text: string): number | null | undefined {
   const { isFraction, hasZero, isAlwaysLimited } = ruleOf(name)
   if (text === 'unlimited') return isAlwaysLimited ? undefined : null
-  if (!(isFraction ? FRACTION : WHOLE).test(text)) return undefined
+  const value = numberIn(text, isFraction ? FRACTION : WHOLE)
+  return value !== undefined && (value > 0 || hasZero) ? value : undefined
+}
+
+function numberIn(text: string, form: RegExp): number | undefined {
   const value = Number(text)
-  return value > 0 || hasZero ? value : undefined
+  return form.test(text) && value <= Number.MAX_SAFE_INTEGER ? value : undefined
 }
 
 /** `a whole number above zero`, and whether the limit can be removed. */
@@ -44,15 +48,17 @@ function ruleOf(name: NumberLimit): NumberRule {
 export type TypedMethod = { readonly method: string; readonly limit: MethodLimit | undefined }
 
 /** Parses `getProgramAccounts:cost=30:per-second=1` or `getSlot:plan`; undefined where the text is neither. */
-export function parseMethodLimit(text: string): TypedMethod | undefined {
-  const [method = '', ...parts] = text.split(':')
+export function parseMethodLimit(typed: string): TypedMethod | undefined {
+  const [method = '', ...parts] = typed.split(':')
   if (!METHOD_NAME.test(method) || parts.length === 0) return undefined
   if (parts.length === 1 && parts[0] === 'plan') return { method, limit: undefined }
   const limit: { cost?: number; perSecond?: number } = {}
   for (const part of parts) {
-    const [name, value = ''] = part.split('=')
-    if (name === 'cost' && WHOLE.test(value)) limit.cost = Number(value)
-    else if (name === 'per-second' && FRACTION.test(value)) limit.perSecond = Number(value)
+    const [name, text = ''] = part.split('=')
+    const value = numberIn(text, name === 'cost' ? WHOLE : FRACTION)
+    if (value === undefined) return undefined
+    if (name === 'cost') limit.cost = value
+    else if (name === 'per-second') limit.perSecond = value
     else return undefined
   }
   return { method, limit }

@@ -136,6 +136,11 @@ export function changeLimits({ client, report }: Store, shown: ShownSubscription
     rows.map((row) => [row.name, row.source === 'plan' ? '' : row.value === null ? 'unlimited' : String(row.value)]),
   )
   const methods = showMethods(overrides)
+  /** What is not changed is not checked: the API accepts more than a person can type. */
+  const changedRows = (values: Readonly<Record<string, string>>) =>
+    rows.filter((row) => (values[row.name] ?? '').trim() !== before[row.name])
+  const changedMethods = ({ methods: typed = '' }: Readonly<Record<string, string>>) =>
+    typed.trim() === methods ? [] : [['methods', parseMethods(typed, overrides)] as const]
   return {
     title: `Plan and limits of ${name}`,
     text: 'An empty limit is that of the plan. A change is in effect within a second.',
@@ -151,23 +156,18 @@ export function changeLimits({ client, report }: Store, shown: ShownSubscription
     ],
     submit: 'Save limits',
     check: (values) => {
-      const wrong = rows.flatMap(({ name: limit, label }) => {
+      const wrong = changedRows(values).flatMap(({ name: limit, label }) => {
         const parsed = parseLimit(limit, values[limit] ?? '')
         return parsed.ok ? [] : [`${label}: ${parsed.message}`]
       })
-      return wrong[0] ?? (parseMethods(values['methods'] ?? '', overrides) === undefined ? METHODS_HINT : undefined)
+      return wrong[0] ?? (changedMethods(values).some(([, parsed]) => parsed === undefined) ? METHODS_HINT : undefined)
     },
     perform: (values, key) => {
-      const typed = values['methods'] ?? ''
-      const changed = rows.filter((row) => (values[row.name] ?? '').trim() !== before[row.name])
-      const numbers = changed.map((row) => {
+      const numbers = changedRows(values).map((row) => {
         const parsed = parseLimit(row.name, values[row.name] ?? '')
         return [row.name, parsed.ok ? parsed.value : 'plan'] as const
       })
-      const entries = [
-        ...numbers,
-        ...(typed.trim() === methods ? [] : [['methods', parseMethods(typed, overrides)] as const]),
-      ]
+      const entries = [...numbers, ...changedMethods(values)]
       const chosen = (values['plan'] ?? plan).trim()
       const body = {
         ...(chosen === plan ? {} : { plan: chosen }),
