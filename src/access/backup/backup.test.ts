@@ -298,28 +298,38 @@ test('other content passes through a backup, and keys shared by processes are re
   await createFileAtomic(file, (put) => store.backup(put, { ...FACTS, extras }))
   assert.ok(seen.includes('ws-ticket'), seen.join())
   assert.deepEqual((await checkBackup(file)).extras, [{ kind: 'cursor', value: { name: 'a', value: 7 } }])
+  assert.deepEqual((await checkBackup(file, ['sealed_keys'])).extras, [])
   const keyHex = Buffer.from(await store.sharedKey('ws-ticket')).toString('hex')
   await restoreBackup(file, target.options.location, { ...STORE_DEPS, sharedKeys: [{ purpose: 'ws-ticket', keyHex }] })
   await using restored = await target.open()
   assert.equal(Buffer.from(await restored.sharedKey('ws-ticket')).toString('hex'), keyHex)
 })
 
-test('restores a backup of the earlier format, which has the store only', async () => {
+test('restores a backup of the earlier formats, the first of which has the store only', async () => {
   await using source = await engines.bench('sqlite')
-  await using target = await engines.bench('sqlite')
   await using store = await source.open()
   await fill(store)
   const file = join(source.folder, 'backup.jsonl')
   await write(store, file)
-  const body = readFileSync(file, 'utf8').replace('"format":2', '"format":1').split('\n').slice(0, -2)
+  const written = readFileSync(file, 'utf8')
+  assert.match(written, /^\{"backup":\{"format":3,/)
   const { createHash } = await import('node:crypto')
-  const sha256 = createHash('sha256')
-    .update(`${body.join('\n')}\n`)
-    .digest('hex')
-  writeFileSync(file, `${body.join('\n')}\n${JSON.stringify({ end: { lines: body.length, sha256 } })}\n`)
-  await restoreInto(target, file)
-  await using restored = await target.open()
-  assert.deepEqual(await contentOf(restored), await contentOf(store))
+  const writeFormat = (format: number) => {
+    const body = written.replace('"format":3', `"format":${format}`).split('\n').slice(0, -2)
+    const sha256 = createHash('sha256')
+      .update(`${body.join('\n')}\n`)
+      .digest('hex')
+    writeFileSync(file, `${body.join('\n')}\n${JSON.stringify({ end: { lines: body.length, sha256 } })}\n`)
+  }
+  for (const format of [1, 2]) {
+    writeFormat(format)
+    await using target = await engines.bench('sqlite')
+    await restoreInto(target, file)
+    await using restored = await target.open()
+    assert.deepEqual(await contentOf(restored), await contentOf(store))
+  }
+  writeFormat(4)
+  await assert.rejects(checkBackup(file), { code: 'store-newer', message: /made by Sluice .*format 4.*knows format 3/ })
 })
 
 test('a backup of the first version of the tables is restored', async () => {

@@ -10,7 +10,7 @@ import { type BackupExtra, type BackupHeader, type BackupSummary, isExtraKind } 
  * A backup is JSON lines, each with one key that names its kind. Records and audit lines are as in the store, so both engines can restore them. It
  * contains hashes of tokens and passwords, never the secrets. Secret keys are encrypted (`sealed.ts`).
  *
- *   {"backup":{"format":2,"schema_version":1,"revision":17,"audit":{"seq":17,"hash":"…"},"made_at":"…","version":"…"}}
+ *   {"backup":{"format":3,"schema_version":1,"revision":17,"audit":{"seq":17,"hash":"…"},"made_at":"…","version":"…"}}
  *   {"customers":{"id":"cus_…",…}}         every record, by kind
  *   {"audit":"{\"seq\":1,…}"}              every line of the chain, byte for byte
  *   {"usage":{…}}  {"usage_methods":{…}}  {"last_used":{…}}
@@ -20,8 +20,8 @@ import { type BackupExtra, type BackupHeader, type BackupSummary, isExtraKind } 
  *                                          other content of the state folder (`processes/compose/access/state-content.ts`)
  *   {"end":{"lines":123,"sha256":"…"}}     the number of lines before it, and the hash of their bytes
  */
-export const BACKUP_FORMAT = 2
-/** Format 1 has the store only. */
+export const BACKUP_FORMAT = 3
+/** Format 1 has the store only; format 2 has no transactions beside the tips (`tip_recent`, `tip_counted`). */
 export const BACKUP_FORMAT_MIN = 1
 
 export type BackupEntry =

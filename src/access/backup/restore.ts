@@ -32,19 +32,22 @@ import {
   damagedBackup,
   readBackup,
 } from './format.ts'
-import { type BackupExtra, type BackupHeader, type BackupSummary, isExtraKind } from './summary.ts'
+import { type BackupExtra, type BackupHeader, type BackupSummary, type ExtraKind, isExtraKind } from './summary.ts'
 
 const SCHEMA_VERSION = latestVersion(MIGRATIONS)
 const USAGE_ROWS = 500
 
-/** A backup that was read completely: its summary, and the lines that are not rows of the store. */
+/** A backup that was read completely: its summary, and lines that are not rows of the store. */
 type CheckedBackup = BackupSummary & { readonly extras: readonly BackupExtra[] }
 
-/** Reads the complete file and summarizes it; throws when it is damaged or of another version. Changes nothing. */
-export async function checkBackup(path: string): Promise<CheckedBackup> {
+/**
+ * Reads the complete file and summarizes it; throws when it is damaged or of another version. Changes nothing. Of the lines that are not rows of the store only those
+ * of `kinds` are kept, where it is given: there may be a million.
+ */
+export async function checkBackup(path: string, kinds?: readonly ExtraKind[]): Promise<CheckedBackup> {
   const { entries, summary } = openBackup(path)
   const extras: BackupExtra[] = []
-  for await (const entry of entries) if (isExtra(entry)) extras.push(entry)
+  for await (const entry of entries) if (isExtra(entry) && kinds?.includes(entry.kind) !== false) extras.push(entry)
   return { ...summary(), extras }
 }
 
@@ -139,7 +142,7 @@ function refuseOtherVersion({ format, schema_version: found, version }: BackupHe
   if (isKnownFormat && found >= 1 && found <= SCHEMA_VERSION) return
   throw new ServiceError(
     'store-newer',
-    `the backup was made by Sluice ${version}, with tables of version ${found}; this Sluice knows version ${SCHEMA_VERSION}`,
+    `the backup was made by Sluice ${version}, in format ${format} with tables of version ${found}; this Sluice knows format ${BACKUP_FORMAT} and version ${SCHEMA_VERSION}`,
     { fix: `Restore it with Sluice ${version}, then upgrade.` },
   )
 }

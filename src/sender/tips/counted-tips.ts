@@ -1,9 +1,10 @@
 import type { SqlReader, SqlWriter } from '../../platform/db/sql.ts'
-import { RECENT_MS } from './counter.ts'
 
 /** The columns of the table `recent`, in their order. */
 const COLUMNS = ['signature', 'state', 'day', 'account', 'payer', 'lamports', 'at_ms'] as const
 const FIRST_NUMBER = COLUMNS.indexOf('lamports')
+/** Longer than the journal is read back, and than a transaction that is counted as accepted is followed. */
+const LISTED_MS = 900_000
 /** No more than a journal is read back for: the largest `receiptsMax`. */
 const ROWS_MAX = 1_000_000
 
@@ -14,7 +15,7 @@ export type CountedTip = readonly (string | number)[]
 export type CountedTips = {
   /** The time of the newest event that is counted. */
   readonly countedMs: number
-  /** The transactions of the hour before it. */
+  /** The transactions of LISTED_MS before it. */
   readonly recent: readonly CountedTip[]
 }
 
@@ -24,7 +25,7 @@ export async function listCountedTips(database: SqlReader, nowMs: number): Promi
   if (mark === undefined) return undefined
   const countedMs = Number(mark[0])
   // The last event has a time of the future where the clock was ahead.
-  const fromMs = Math.min(countedMs, nowMs) - RECENT_MS
+  const fromMs = Math.min(countedMs, nowMs) - LISTED_MS
   const rows = await database.rows(
     `SELECT ${COLUMNS.join(', ')} FROM recent WHERE at_ms >= ? ORDER BY at_ms DESC LIMIT ${ROWS_MAX}`,
     [fromMs],

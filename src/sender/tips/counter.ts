@@ -27,7 +27,7 @@ export const OTHER_PAYERS = 'others'
 /** Payers with a row of their own, per day: bounds the file. */
 export const PAYERS_PER_DAY_MAX = 200
 /** Longer than a transaction is followed and than the journal is read back. */
-export const RECENT_MS = 3_600_000
+const RECENT_MS = 3_600_000
 /** What earlier processes left is kept for so long: none of them may have run for RECENT_MS. */
 const LEFT_MS = 24 * RECENT_MS
 

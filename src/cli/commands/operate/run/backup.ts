@@ -51,7 +51,7 @@ export async function backup(this: CliContext, flags: BackupSecretFlags, file: s
   }
   await createFileAtomic(file, (put) => session?.store.backup(put, facts) ?? writeBackupWithoutStore(put, facts))
   // A backup counts only if it can be read back, and its keys opened.
-  const { extras, ...summary } = await checkBackup(file)
+  const { extras, ...summary } = await checkBackup(file, ['sealed_keys'])
   const kept = isWithKeys ? await openSecretKeys(extras, secretOf) : undefined
   const names = kept?.files.map(({ name }) => name) ?? []
   await recordBackup(stateDir, facts.madeAtMs).catch((error: unknown) =>
