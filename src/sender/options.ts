@@ -59,7 +59,9 @@ const limits = z.strictObject({
   perPayerBurst: integer(1, 1_000_000).default(40).describe('Burst of one fee payer.'),
   readsPerAddressPerSecond: integer(1, 1_000_000)
     .default(50)
-    .describe('Other requests per second of one address: receipts, tips, health and the like.'),
+    .describe(
+      'Other requests per second of one address: receipts, tips, health and the like, and requests that are refused before a transaction is read.',
+    ),
   accountLocksMax: integer(1, ACCOUNT_INDEXES)
     .default(TRANSACTION_LIMITS.accountLocksMax)
     .describe('Accounts that a transaction may lock, static and loaded ones together; nodes have limits of their own.'),

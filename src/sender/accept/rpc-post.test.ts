@@ -10,7 +10,7 @@ import { createRpcPosts } from './rpc-post.ts'
 /** Posts of addresses with two reads each. */
 function openTest() {
   const reads = new Map<string, number>()
-  const recorded: string[] = []
+  const reported: string[] = []
   const posts = createRpcPosts(
     {},
     {
@@ -24,14 +24,17 @@ function openTest() {
         reads.set(address, left - 1)
         return left > 0 ? undefined : refuseLimit('readsPerAddressPerSecond', 2, 1500)
       },
-      refusals: { report: () => assert.fail('no transaction'), record: (_, requestId) => recorded.push(requestId) },
+      refusals: {
+        report: (_, requestId) => reported.push(requestId),
+        record: () => assert.fail('a reached limit counts'),
+      },
       onDuplicate() {},
       addressOf: ({ connection }) => connection.remoteAddress ?? '',
       clock: createManualClock(),
       random: createSeededRandom(1),
     },
   )
-  return { posts, recorded }
+  return { posts, reported }
 }
 
 const JSON_HEAD = ['content-type', 'application/json', 'x-request-id', 'mine']
@@ -42,7 +45,7 @@ for (const [what, headers, bodyBytes, status] of [
   ['that turns out to be too large', JSON_HEAD, undefined, 413],
 ] as const) {
   test(`a body ${what} is taken from the reads of its address`, async () => {
-    const { posts, recorded } = openTest()
+    const { posts, reported } = openTest()
     const respond = async (remoteAddress: string): Promise<HttpResponse> => {
       const decision = posts.validate({ target: '/', headers, bodyBytes, connection: { remoteAddress } })
       return 'response' in decision ? decision.response : decision.tooLarge()
@@ -55,7 +58,7 @@ for (const [what, headers, bodyBytes, status] of [
       [error.code, error.data['limit'], error.data['size'], error.data['request_id']],
       [-32429, 'readsPerAddressPerSecond', 2, 'mine'],
     )
-    assert.deepEqual(recorded, ['mine'])
+    assert.deepEqual(reported, ['mine'])
     assert.equal((await respond('b')).status, status, 'others have reads of their own')
   })
 }

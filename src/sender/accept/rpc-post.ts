@@ -66,7 +66,7 @@ export function createRpcPosts(commonHeaders: Readonly<Record<string, string>>, 
   function refuseOverReads(address: string, errors: ErrorContext): HttpResponse | undefined {
     const refusal = deps.takeRead(address)
     if (refusal === undefined) return undefined
-    deps.refusals.record(refusal, errors.requestId)
+    deps.refusals.report(refusal, errors.requestId)
     const body = writeError('null', errorOf(refusal, errors))
     return httpResponseOf({ status: 429, body, retryAfterSeconds: retryAfterOf(refusal) })
   }
