@@ -18,7 +18,7 @@ export type Served = AsyncDisposable & {
   stop(signal?: NodeJS.Signals): Promise<number | null>
 }
 
-/** A fast start: no embedded chain, system-chosen ports, no lame-duck period. */
+/** A fast start: no embedded chain, so no shreds, whose loss would be reported; system-chosen ports, no lame-duck period. */
 export const SMALL = {
   SLUICE_METRICS__LISTEN: '127.0.0.1:0',
   SLUICE_ADMIN__LISTEN: '127.0.0.1:0',
@@ -27,6 +27,7 @@ export const SMALL = {
   SLUICE_BUNDLE__GRPC__LISTEN: '127.0.0.1:0',
   SLUICE_SENDER__LISTEN: '127.0.0.1:0',
   SLUICE_SHREDS__LISTEN: '127.0.0.1:0',
+  SLUICE_SHREDS__SOURCE_LOST_MS: '600000',
   SLUICE_EXECUTION__LISTEN: '127.0.0.1:0',
   SLUICE_EXECUTION__ENABLED: 'false',
   SLUICE_INDEXER__LISTEN: '127.0.0.1:0',
