@@ -138,7 +138,9 @@ export async function startIndexer(
 
   function reportStopped(): void {
     const { stopped, state } = supervisor.status()
-    if (stopped === undefined) return deps.lifecycle?.recovered('indexer')
+    if (stopped === undefined && state !== 'opening') return deps.lifecycle?.recovered('indexer')
+    if (stopped === undefined)
+      return deps.lifecycle?.degraded('indexer', 'writes no blocks: the database is not open yet; queries are refused')
     const queries = state === 'running' ? 'queries continue' : 'queries are refused until the database can be opened'
     const place = environment.clickhouse?.url ?? `${dirname(environment.dataFile)} (${environment.dataFile})`
     const reasons: Record<IngestStopReason, string> = {

@@ -17,8 +17,8 @@ export type GrpcLinks = Disposable & {
       readonly except?: UpstreamNode | undefined
       /** A stream ends when its node is removed; other calls finish. */
       readonly isStream?: boolean | undefined
-      /** The caller continues it at another node. It also ends when its node is drained and another one is available. */
-      readonly isMovable?: boolean | undefined
+      /** Whether the caller would continue it at another node now. If so, it ends when its node is drained and another one is available. */
+      readonly isMovable?: (() => boolean) | undefined
       /** Only the node of this name, where it is available. */
       readonly only?: string | undefined
     },
@@ -69,7 +69,7 @@ type NodeSessions = {
   readonly open: Set<GrpcSession>
   opening: Promise<GrpcSession | undefined> | undefined
   readonly streams: Set<GrpcStream>
-  readonly movable: Set<GrpcStream>
+  readonly movable: Map<GrpcStream, () => boolean>
 }
 
 export function createGrpcLinks(
@@ -133,7 +133,7 @@ export function createGrpcLinks(
     get hasNodes() {
       return sessions.size > 0
     },
-    async open(path, metadata, { view, except, isStream = false, isMovable = false, only } = {}) {
+    async open(path, metadata, { view, except, isStream = false, isMovable, only } = {}) {
       let tried = except
       for (let attempt = 0; attempt < 2; attempt++) {
         const node = only === undefined ? pool.pick('grpc', view, tried) : availableNode(only, tried)
@@ -147,7 +147,7 @@ export function createGrpcLinks(
           node.openStreams.add('grpc')
           meter.grpcStreams.inc()
           if (isStream) ofNode.streams.add(stream)
-          if (isMovable) ofNode.movable.add(stream)
+          if (isMovable !== undefined) ofNode.movable.set(stream, isMovable)
           stream.onEnd(() => {
             ofNode.streams.delete(stream)
             ofNode.movable.delete(stream)
@@ -163,11 +163,11 @@ export function createGrpcLinks(
     },
     add(node) {
       if (node.grpc === undefined) return
-      sessions.set(node, { open: new Set(), opening: undefined, streams: new Set(), movable: new Set() })
+      sessions.set(node, { open: new Set(), opening: undefined, streams: new Set(), movable: new Map() })
     },
     leave(node) {
       if (!pool.nodes.some((other) => other !== node && other.candidates.grpc.isAvailable)) return
-      for (const stream of [...(sessions.get(node)?.movable ?? [])]) stream.cancel()
+      for (const [stream, isMovable] of [...(sessions.get(node)?.movable ?? [])]) if (isMovable()) stream.cancel()
     },
     remove(node) {
       const ofNode = sessions.get(node)

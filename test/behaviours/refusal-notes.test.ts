@@ -49,7 +49,7 @@ test('logs refusals of the servers under the subscription: sizes, batches, pages
   assert.equal(await post('/', ' '.repeat(2001)), 413)
   await reported('refused', { interface: 'rpc', limit: 'requestBytes', code: -32413 })
   const before = lines().length
-  assert.equal(await post('/v1/geyser/check', ' '.repeat(2001)), 413)
+  assert.equal(await post('/v1/geyser/check', ' '.repeat(2 ** 20 + 1)), 413)
   assert.equal(lines().length, before, 'the second of a kind within its second is counted')
 
   const call = '{"jsonrpc":"2.0","id":1,"method":"getSlot"}'

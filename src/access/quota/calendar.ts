@@ -142,9 +142,11 @@ export class Calendar {
     const recordedMs = this.#recordedMs
     if (recordedMs === undefined) return false
     const isPast = (atMs: number) => atMs < recordedMs - SKEW_MS
-    if (isPast(monotonicMs + offsetMs)) return false
+    // Later the record may itself be of a clock that was ahead.
+    const ageMs = monotonicMs - this.#startedAtMs
+    if (isPast(monotonicMs + offsetMs) || ageMs >= JUMP_HOLD_MS) return false
     const isSetBack = offsetMs < this.#offsetMs
-    return isPast(monotonicMs + this.#offsetMs) || (isSetBack && monotonicMs - this.#startedAtMs < START_MS)
+    return isPast(monotonicMs + this.#offsetMs) || (isSetBack && ageMs < START_MS)
   }
 }
 

@@ -72,7 +72,7 @@ const SECURITY = {
 const SIMULATED = { 'x-data-source': 'simulated' } as const
 const JSON_HEADERS = { 'content-type': 'application/json', 'cache-control': 'no-store' }
 /** Health checks of one address. */
-const HEALTH = { perSecond: 50, burst: 500 }
+const HEALTH = { perSecond: 50, burst: 2000 }
 const NO_PAGE = 'Sluice execution service. Status: /v1/status  Stream: WebSocket on /v1/ws\n'
 
 /** REST, JSON-RPC, Prometheus metrics and the dashboard, on the port of the stream. No request changes the state of the service. */

@@ -67,7 +67,8 @@ export function createGeyserCalls(options: GeyserCallsOptions, deps: GeyserCalls
 
     const upstream = () => upstreams.of(caller.nodeUser)
     const metadata = singleValues(call.metadata)
-    const isMovable = method === 'Subscribe' && caller.limits.grpcResume
+    let entry: GeyserCall | undefined
+    const isMovable = method === 'Subscribe' && caller.limits.grpcResume ? () => entry?.isMovable === true : undefined
     const opened =
       decoded === undefined
         ? await upstream().grpc.open(call.path, metadata, { isStream, isMovable })
@@ -82,10 +83,12 @@ export function createGeyserCalls(options: GeyserCallsOptions, deps: GeyserCalls
     if (call.isOver) return resetGuard.cancel(stream, clock.monotonicMs(), caller.subscription.id)
 
     const resume =
-      isMovable && node !== undefined ? createResume({ node, upstream, path: call.path, metadata, clock }) : undefined
+      isMovable !== undefined && node !== undefined
+        ? createResume({ node, upstream, path: call.path, metadata, isMovable, clock })
+        : undefined
     const check = decoded && ((request: Uint8Array) => decoded.check(method as DecodedMethod, request))
     const admittedCall = { call, caller, charged, admitted, isStream, remoteAddress, beganMs }
-    const entry = new GeyserCall({ ...admittedCall, stream, node, resume, check }, options, {
+    entry = new GeyserCall({ ...admittedCall, stream, node, resume, check }, options, {
       ...{ access, admission, connections, metrics, resetGuard, log, clock, onEnd },
     })
     open.add(entry)

@@ -96,6 +96,11 @@ export class GeyserCall {
     this.#relay.end(status)
   }
 
+  /** Whether another node could continue the call now, without a gap or a partial message. */
+  get isMovable(): boolean {
+    return this.#opened.resume?.canContinue === true && !this.#relay.isWithinMessage
+  }
+
   /** Ends the call if its token is no longer valid, and gives up a node that has gone silent. */
   check(): void {
     const { access, clock } = this.#deps

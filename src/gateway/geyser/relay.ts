@@ -97,6 +97,11 @@ export class StreamRelay {
     return this.#isNodePaused || this.#node === undefined ? undefined : this.#lastDataMs
   }
 
+  /** Whether the client has a part of a message, whose rest only this node has. */
+  get isWithinMessage(): boolean {
+    return this.#frames.isWithinMessage
+  }
+
   get bytesOut(): number {
     return this.#bytesOut
   }

@@ -25,6 +25,7 @@ function open(...slots: number[]) {
     upstream: () => upstream,
     path: PATH,
     metadata: {},
+    isMovable: () => true,
     clock: createManualClock(),
   })
   let charges = 0

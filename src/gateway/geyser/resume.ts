@@ -31,6 +31,8 @@ export type NextNode = {
 export type Resume = {
   /** The banks that the client has seen. */
   readonly banks: SeenBanks
+  /** Whether there is a request for the next node. */
+  readonly canContinue: boolean
   /** Keeps the last accepted request, for the next node. */
   onRequest(message: Uint8Array, verdict: PolicyPass): void
   /** Bytes have arrived from the node. */
@@ -46,6 +48,8 @@ export type ResumeDeps = {
   readonly upstream: () => Pick<Upstream, 'grpc' | 'bestSlot'>
   readonly path: string
   readonly metadata: Readonly<Record<string, string>>
+  /** Whether the stream may be moved, asked when its node is drained. */
+  readonly isMovable: () => boolean
   readonly clock: Clock
 }
 
@@ -58,7 +62,7 @@ const FIRST_WAIT_MS = 50
 /** Field 11, a varint (geyser.proto). */
 const FROM_SLOT_TAG = 0x58
 
-export function createResume({ node: first, upstream, path, metadata, clock }: ResumeDeps): Resume {
+export function createResume({ node: first, upstream, path, metadata, isMovable, clock }: ResumeDeps): Resume {
   let node = first
   let last: Uint8Array | undefined
   let hasRequest = false
@@ -73,6 +77,9 @@ export function createResume({ node: first, upstream, path, metadata, clock }: R
 
   return {
     banks,
+    get canContinue() {
+      return last !== undefined
+    },
     onRequest(message, { isPing, fromSlot }) {
       if (isPing) return
       // A request without it changes the filters and not the position.
@@ -90,7 +97,7 @@ export function createResume({ node: first, upstream, path, metadata, clock }: R
         if (attempts > 1) await wait(clock, FIRST_WAIT_MS * 2 ** (attempts - 1))
         const opened = await upstream().grpc.open(path, metadata, {
           isStream: true,
-          isMovable: true,
+          isMovable,
           except: attempts === ATTEMPTS_MAX ? undefined : node,
         })
         if (!opened.ok) continue

@@ -88,7 +88,9 @@ export function createClickHouseAccounts(
 
   /** One account at a time: logins of customers use the same connections. One that fails is tried again at the next change of the store. */
   async function drop(username: string): Promise<void> {
-    if (isClosed || stateOf(username) === 'active') return
+    if (isClosed) return
+    // It has a credential again.
+    if (stateOf(username) === 'active') return void atServer.add(username)
     try {
       await runAll(revokeStatements(username))
       isDropFailing = false

@@ -170,7 +170,7 @@ export class Compilation {
   /** Counts characters of a constant or a name, before it is translated: an alias can repeat a long one. */
   countText(length: number): void {
     this.#textLength += length
-    if (this.#textLength > SQL_LENGTH_MAX) throw translationTooLong()
+    if (this.#textLength > SQL_LENGTH_MAX) throw usedTooOften()
   }
 
   /** Throws QueryError when the SQL becomes too long. */
@@ -182,7 +182,7 @@ export class Compilation {
   /** Counts characters that are going to be written, where a part is written several times. */
   countWritten(length: number): void {
     this.#writtenLength += length
-    if (this.#writtenLength > WRITTEN_LENGTH_MAX) throw translationTooLong()
+    if (this.#writtenLength > WRITTEN_LENGTH_MAX) throw usedTooOften()
   }
 
   /** The result, or undefined for an error, which nobody sees. */
@@ -219,5 +219,12 @@ function translationTooLong(): QueryError {
   return new QueryError(
     'TOO_BIG_AST',
     `The statement is too big: its translation has more than ${SQL_LENGTH_MAX} characters (translation_length).`,
+  )
+}
+
+function usedTooOften(): QueryError {
+  return new QueryError(
+    'TOO_BIG_AST',
+    'The statement is too big: long constants, names or lists are used too often in it (translation_length). Use them less often.',
   )
 }

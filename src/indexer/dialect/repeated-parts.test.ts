@@ -64,10 +64,10 @@ describe('a long part of a statement that is used often', () => {
     assert.ok(compiled(`SELECT ${'9'.repeat(200)}`).sql.includes("CAST('1e+200' AS DOUBLE)"))
     for (const number of ['9'.repeat(250_000), `0x${'f'.repeat(250_000)}`]) {
       assert.throws(() => compiled(`SELECT ${number}`), { type: 'SYNTAX_ERROR', message: /out of range/ })
-      assert.ok(cpuMs(`SELECT ${number}`) < 50)
+      assert.ok(cpuMs(`SELECT ${number}`) < 250)
     }
     assert.ok(compiled(`SELECT '${'9'.repeat(250_000)}' = 1`))
-    assert.ok(cpuMs(`SELECT '${'9'.repeat(250_000)}' = 1`) < 50)
+    assert.ok(cpuMs(`SELECT '${'9'.repeat(250_000)}' = 1`) < 250)
   })
 
   test('an expression before BETWEEN, which stands in two places, is not doubled many times', () => {
@@ -135,7 +135,7 @@ describe('two parts of a statement that are multiplied', () => {
 test('time zones are checked once', () => {
   const zones = times(2_400, (at) => `toDateTime(1, '${at % 2 === 0 ? 'Europe/Berlin' : 'europe/BERLIN'}')`)
   assert.ok(compiled(`SELECT ${zones}`))
-  assert.ok(cpuMs(`SELECT ${zones}`) < 150)
+  assert.ok(cpuMs(`SELECT ${zones}`) < 250)
   assert.ok(compiled("SELECT toDateTime(1, 'US/Pacific')"))
   assert.throws(() => compiled("SELECT toDateTime(1, 'Europe/Nowhere')"), { type: 'BAD_ARGUMENTS' })
 })

@@ -56,7 +56,7 @@ export function followBlocks(
   let connection = 0
 
   async function connect(): Promise<void> {
-    const opened = await upstream.grpc.open('/geyser.Geyser/Subscribe', {}, { isStream: true, isMovable: true })
+    const opened = await upstream.grpc.open('/geyser.Geyser/Subscribe', {}, { isStream: true, isMovable: () => true })
     if (isClosed) {
       if (opened.ok) opened.stream.cancel()
       return

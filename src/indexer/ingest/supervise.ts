@@ -102,7 +102,9 @@ export async function superviseIngest(
   }
 
   async function openStore(onBroken: (error: Error) => void): Promise<StoreProcess> {
-    const store = await startStoreProcess(options.store, deps.children)
+    // A server that is at work for another process may take minutes to respond, which a stop need not wait for.
+    const signal = options.store.clickhouse === undefined ? undefined : closing.signal
+    const store = await startStoreProcess(options.store, deps.children, signal)
     if (otherChain !== undefined) return store
     checkChainOnce(store)
     const run = startIngest(options.ingest, unwritten, { ...deps, store, onWrite: noteWrite })
@@ -139,7 +141,7 @@ export async function superviseIngest(
   const opened = Promise.race([supervised.started, firstFailure.promise])
   await (options.store.clickhouse === undefined ? opened : settledWithin(opened, SERVER_MS, clock))
   const store = (): StoreProcess | undefined => supervised.instance?.value
-  if (store() === undefined && stopped === undefined)
+  if (store() === undefined && supervised.restarts === 0)
     log.warn({ waitedMs: SERVER_MS }, 'ClickHouse is not ready: the start goes on, and the tables follow when it is')
   return {
     store,

@@ -34,8 +34,12 @@ const POOL_THREADS = 24
 /** The engine's own allocator (jemalloc) returns free memory to the system after one second rather than ten. */
 const ENGINE_MEMORY = 'dirty_decay_ms:1000,muzzy_decay_ms:0'
 
-/** Resolves when the database is open; rejects when it cannot be opened. */
-export async function startStoreProcess(options: StoreOptions, watcher?: ChildWatcher): Promise<StoreProcess> {
+/** Resolves when the database is open; rejects when it cannot be opened, or when `signal` aborts before it is. */
+export async function startStoreProcess(
+  options: StoreOptions,
+  watcher?: ChildWatcher,
+  signal?: AbortSignal,
+): Promise<StoreProcess> {
   const child = startChild(new URL('./child.ts', import.meta.url), {
     env: { UV_THREADPOOL_SIZE: String(POOL_THREADS), MALLOC_ARENA_MAX: '2', DUCKDB_JE_MALLOC_CONF: ENGINE_MEMORY },
     nodeFlags: ['--max-semi-space-size=2'],
@@ -75,8 +79,11 @@ export async function startStoreProcess(options: StoreOptions, watcher?: ChildWa
     await ended
   }
 
+  signal?.addEventListener('abort', child.kill, { once: true })
   try {
+    if (signal?.aborted === true) throw new StoreGone('the database process is not needed any more')
     const progress = (await ask({ kind: 'open', options })) as StoreProgress
+    signal?.removeEventListener('abort', child.kill)
     return {
       pid: child.pid,
       progress,

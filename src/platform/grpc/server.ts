@@ -42,7 +42,7 @@ export type GrpcServerDeps = {
   readonly clock: Clock
   /** For the ids of requests. */
   readonly random?: Random
-  /** Whether one more call that is refused here gets a response. Where it does not, its connection is closed. */
+  /** Called for each call that is refused here, with its response. Where it is false, the connection is closed once its open calls have ended. */
   mayRefuse?(peer: { readonly remoteAddress: string; readonly headers: readonly string[] }): boolean
   /** Called for each valid call, which lives until `end`, `abort` or a reset by the client. */
   onCall(call: GrpcCall): void

@@ -382,7 +382,8 @@ class GrowingBuffer {
   }
 
   #grow(length: number): void {
-    const larger = Buffer.allocUnsafeSlow(this.#expected >= length ? this.#expected : 2 * length)
+    // Not the whole at once: what was not received is not counted as held.
+    const larger = Buffer.allocUnsafeSlow(this.#expected >= length ? Math.min(this.#expected, 2 * length) : 2 * length)
     this.#bytes.copy(larger, 0, 0, this.#length)
     this.#bytes = larger
   }

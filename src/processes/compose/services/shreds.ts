@@ -90,7 +90,7 @@ export function tableNodesOf(upstream: Upstream, clock: Clock): TableNodes {
     callNode: createCallNode(upstream, clock),
     async open(path) {
       if (!upstream.grpc.hasNodes) return undefined
-      const opened = await upstream.grpc.open(path, {}, { isStream: true, isMovable: true })
+      const opened = await upstream.grpc.open(path, {}, { isStream: true, isMovable: () => true })
       return opened.ok ? opened.stream : undefined
     },
   }
