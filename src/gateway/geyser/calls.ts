@@ -67,8 +67,10 @@ export function createGeyserCalls(options: GeyserCallsOptions, deps: GeyserCalls
 
     const upstream = () => upstreams.of(caller.nodeUser)
     const metadata = singleValues(call.metadata)
-    let entry: GeyserCall | undefined
-    const isMovable = method === 'Subscribe' && caller.limits.grpcResume ? () => entry?.isMovable === true : undefined
+    /** The call, once it is open: its node may be drained before. */
+    const started: { call?: GeyserCall } = {}
+    const mayMove = method === 'Subscribe' && caller.limits.grpcResume
+    const isMovable = mayMove ? () => started.call?.isMovable === true : undefined
     const opened =
       decoded === undefined
         ? await upstream().grpc.open(call.path, metadata, { isStream, isMovable })
@@ -88,9 +90,10 @@ export function createGeyserCalls(options: GeyserCallsOptions, deps: GeyserCalls
         : undefined
     const check = decoded && ((request: Uint8Array) => decoded.check(method as DecodedMethod, request))
     const admittedCall = { call, caller, charged, admitted, isStream, remoteAddress, beganMs }
-    entry = new GeyserCall({ ...admittedCall, stream, node, resume, check }, options, {
+    const entry = new GeyserCall({ ...admittedCall, stream, node, resume, check }, options, {
       ...{ access, admission, connections, metrics, resetGuard, log, clock, onEnd },
     })
+    started.call = entry
     open.add(entry)
     entry.start()
     if (isEnding && isStream) entry.end(SHUTTING_DOWN)
