@@ -39,7 +39,7 @@ export const STATE_FILES: readonly StateFile[] = [
   backup(
     'sender/tips.db',
     'tips per day, account and payer',
-    'every row, and which transactions of the last hour are counted',
+    'every row, and which transactions of the last quarter of an hour are counted',
   ),
   madeAgain('sender/tips.db-*', 'rows not yet in tips.db', 'the backup reads them'),
   madeAgain(
