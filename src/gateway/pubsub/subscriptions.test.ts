@@ -111,10 +111,14 @@ describe('createClientSubscriptions', () => {
       return reserved.refusal.data
     }
     const cost = methodCost(CALLER.limits, 'logsSubscribe')
-    const common = { reason: 'connections', limit: 'wsSubscriptions', cost, retryAfterMs: 5000 }
+    const common = { reason: 'connections', limit: 'wsSubscriptions', cost }
+    // Where the plan allows none, no time helps.
     assert.deepEqual(refusalFor(0), { ...common, size: 0 })
+    const one = permit()
+    assert.deepEqual(refusalFor(1), { ...common, size: 1, retryAfterMs: 5000 })
+    one[Symbol.dispose]()
     for (let n = 0; n < 1000; n++) void subscriptions.subscribe(TOPIC, permit())
-    assert.deepEqual(refusalFor(null), { ...common, size: 1000, per: 'connection' })
+    assert.deepEqual(refusalFor(null), { ...common, size: 1000, per: 'connection', retryAfterMs: 5000 })
   })
 
   it('leaves every upstream subscription and releases every permit once', async () => {

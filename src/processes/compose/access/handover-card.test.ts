@@ -19,7 +19,7 @@ function cardOf(product: ProductKey): string {
     token: product === 'shreds-raw' ? undefined : { secret: 'slc_x' },
     credential: product === 'indexer' ? { record: { username: 'u_x' }, password: 'p' } : undefined,
     destination: undefined,
-    limits: { unitsPerMonth: null },
+    limits: { unitsPerMonth: null, methods: {} },
     endpoints,
   }
   return handoverCard(input as unknown as CardInput)
