@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { gunzipBytes } from '../platform/http/gzip.ts'
-import { readBody } from '../platform/http/server/server.ts'
+import { readBody } from '../platform/http/server/read-body.ts'
 import { QueryError } from './query/error.ts'
 
 /** As ClickHouse's max_query_size; counted after decompression. */

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
-import { readBody } from '../../src/platform/http/server/server.ts'
+import { readBody } from '../../src/platform/http/server/read-body.ts'
 
 export type Signing = { readonly alg: string; readonly kid: string; readonly key: CryptoKey | Uint8Array }
 export type Claims = Record<string, unknown>

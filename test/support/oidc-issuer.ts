@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { exportJWK, generateKeyPair } from 'jose'
-import { readBody } from '../../src/platform/http/server/server.ts'
+import { readBody } from '../../src/platform/http/server/read-body.ts'
 
 export type OidcClient = {
   readonly client_id: string

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { ADMIN_BODIES } from '../../contract/schemas/admin.ts'
 import { contentFieldsOf, isJsonRequest, JSON_REQUIRED } from '../../platform/http/request-headers.ts'
-import { readBody } from '../../platform/http/server/server.ts'
+import { readBody } from '../../platform/http/server/read-body.ts'
 import { AdminError } from './errors.ts'
 import type { FoundRoute } from './find-route.ts'
 

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { SentBytes } from './fast-path-output.ts'
 import { type HttpResponse, type PostHandler, piecesOf } from './post.ts'
+import { readBody } from './read-body.ts'
 import { leavesMuchUnread } from './reply.ts'
-import { readBody } from './server.ts'
 
 /** Passes a POST that node:http parsed to the handler of the fast path. */
 export async function respondToPost(

@@ -8,9 +8,10 @@ import { createSeededRandom } from '../../../core/random.ts'
 import { makeTestCert } from '../../net/test-cert.ts'
 import { until } from '../../process/test-wait.ts'
 import { createLogger, silentLogger } from '../../telemetry/logger.ts'
+import { readBody } from './read-body.ts'
 import { sendJson, sendRaw, sendText } from './reply.ts'
 import { requestIdOf } from './request-id.ts'
-import { type HttpServer, type HttpServerDeps, type HttpServerOptions, readBody, startHttpServer } from './server.ts'
+import { type HttpServer, type HttpServerDeps, type HttpServerOptions, startHttpServer } from './server.ts'
 
 const LOOPBACK = { host: '127.0.0.1', port: 0 }
 
