@@ -167,6 +167,13 @@ describe('a calendar that was started with a wrong clock', () => {
     }
   })
 
+  test('a record of a clock that was ahead is no reason to adopt a jump to it after the first hour', () => {
+    const { pass, set, hour } = startWith('2026-11-29T10:00:00Z')
+    pass(HOUR_MS)
+    set('2026-12-30T00:00:00Z')
+    assert.equal(hour(), '2026-11-29T11')
+  })
+
   test('without a record every jump is held', () => {
     const clock = createManualClock(Date.parse('2000-01-01T00:00:00Z'))
     const calendar = new Calendar(clock)

@@ -16,6 +16,8 @@ function openRig(atServer: readonly string[] = [], refusal?: string) {
   const live = new Set(['u_a', 'u_b'])
   const revoked = new Set(['u_old'])
   let listings = 0
+  let underWay = 0
+  let mostUnderWay = 0
   let changed = (): void => {}
   const accounts = createClickHouseAccounts(
     { hosts: ['10.0.0.1'], limits: TEST_PLAN },
@@ -24,6 +26,10 @@ function openRig(atServer: readonly string[] = [], refusal?: string) {
         async run(statement) {
           if (refusal !== undefined) throw new ClickHouseRefusal(refusal)
           run.push(statement)
+          underWay += 1
+          mostUnderWay = Math.max(mostUnderWay, underWay)
+          await Promise.resolve()
+          underWay -= 1
           return ''
         },
         insert: () => assert.fail(),
@@ -50,6 +56,7 @@ function openRig(atServer: readonly string[] = [], refusal?: string) {
       revoked.add(username)
     },
     listings: () => listings,
+    mostUnderWay: () => mostUnderWay,
     changed: () => changed(),
     refuse: (text: string | undefined) => void (refusal = text),
   }
@@ -122,7 +129,7 @@ describe('accounts on the server', () => {
 
   test('are dropped one after the other, and again with the next change where the server did not', async () => {
     const names = Array.from({ length: 200 }, (_, n) => `u_gone${n}`)
-    const { accounts, run, live, revoke, changed, refuse } = openRig()
+    const { accounts, run, live, revoke, changed, refuse, mostUnderWay } = openRig()
     for (const username of names) live.add(username)
     for (const username of names) await accounts.ensure({ username, password: 'x', plan: 'pro' })
     for (const username of names) revoke(username)
@@ -137,6 +144,7 @@ describe('accounts on the server', () => {
     const dropped = run.filter((statement) => statement.startsWith('DROP USER'))
     assert.equal(new Set(dropped).size, names.length)
     assert.equal(dropped.length, names.length)
+    assert.equal(mostUnderWay(), 1)
   })
 
   test('are listed once, and again with the next change where the server refused it', async () => {
