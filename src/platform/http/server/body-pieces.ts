@@ -28,6 +28,7 @@ export function limitBodyPieces(request: IncomingMessage, limit: () => BodyPiece
     if (pieces <= free + bytes / bytesEach) return push.call(this, piece, encoding)
     isRefused = true
     refuse()
+    // False stops the reading: else the body would be parsed up to the end of what the kernel holds.
     return false
   }
 }

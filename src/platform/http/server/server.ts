@@ -119,8 +119,6 @@ export async function startHttpServer(given: HttpServerOptions, deps: HttpServer
   })
 
   function refusePieces(socket: Socket): void {
-    // Else the rest of the body would be parsed up to the end of what the kernel holds.
-    socket.pause()
     const message =
       'the body has too many chunks for its size; limit: bodyPieces. Send larger chunks, or a content-length'
     turns.fail(socket, () => sendRaw(socket, 413, JSON.stringify({ error: 'body-pieces', message })))
