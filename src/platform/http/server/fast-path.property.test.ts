@@ -173,6 +173,10 @@ test('the fast path and node:http read the same requests, or refuse them in the 
     const chunks = split(random, bytes)
     const [fastPath, node] = [await readers.fastPath(chunks), await readers.node(chunks)]
     const message = JSON.stringify(chunks.map((chunk) => chunk.toString('latin1')))
+    // The head of a POST whose body is refused is validated where no request is before it, and not where one is. For the fallback of the fast path more
+    // requests are the first of their connection.
+    const isInterrupted = node.refusal !== undefined && fastPath.requests.length === node.requests.length + 1
+    if (isInterrupted) assert.equal(fastPath.requests.pop()?.body, undefined, message)
     assert.deepEqual(fastPath.requests.map(essence), node.requests.map(essence), message)
     // node:http responds 417 to an unknown expectation after the earlier responses; the refusal of what follows may come first.
     const hasExpectation = /expect *:/i.test(bytes.toString('latin1'))

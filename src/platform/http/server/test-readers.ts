@@ -64,9 +64,12 @@ export async function startHttpReaders(clock: Clock): Promise<HttpReaders> {
       async onRequest(request, response) {
         const { method = '', url = '', rawHeaders } = request
         if (method === 'POST' && /^\/(\?|$)/.test(url)) return respondToPost(request, response, handler)
-        record(request.socket, { method, target: url, headers: rawHeaders, body: undefined })
+        // A response before the end of the body would close the connection, and its end comes with the head or behind it.
+        request.once('end', () => {
+          record(request.socket, { method, target: url, headers: rawHeaders, body: undefined })
+          sendJson(response, 200, {})
+        })
         request.resume()
-        sendJson(response, 200, {})
       },
     },
   )
