@@ -7,15 +7,17 @@
  *
  * On SIGUSR2 it collects garbage and appends the live memory.
  */
+import childProcess from 'node:child_process'
 import { appendFileSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { threadId } from 'node:worker_threads'
+import { threadId, threadName } from 'node:worker_threads'
 
 export type Stretch = {
   readonly pid: number
   readonly threadId: number
-  /** Last part of the program's path, which names a child process. */
+  /** Name of the thread, or of a process the last part of its program's path. */
   readonly program: string
   readonly cpuMs: number
   readonly wallMs: number
@@ -31,7 +33,18 @@ const STRETCH_MS_MIN = 8
 const file = process.env['SLUICE_LOOP_MONITOR']
 if (file !== undefined) {
   monitor(file)
+  monitorChildren(file)
   if (threadId === 0) process.on('SIGUSR2', () => reportMemory(file))
+}
+
+/** Children of Sluice inherit neither variable, as they inherit no secret. */
+function monitorChildren(path: string): void {
+  const { fork } = childProcess
+  childProcess.fork = ((module: string, args: readonly string[], options: childProcess.ForkOptions) => {
+    const env = { ...options.env, NODE_OPTIONS: process.env['NODE_OPTIONS'], SLUICE_LOOP_MONITOR: path }
+    return fork(module, args, { ...options, env })
+  }) as typeof fork
+  syncBuiltinESMExports()
 }
 
 function reportMemory(path: string): void {
@@ -44,7 +57,7 @@ function reportMemory(path: string): void {
 }
 
 function monitor(path: string): void {
-  const program = (process.argv[1] ?? '').split('/').at(-1) ?? ''
+  const program = threadId === 0 ? ((process.argv[1] ?? '').split('/').at(-1) ?? '') : String(threadName)
   let cpu = process.threadCpuUsage()
   let wallMs = performance.now()
   setInterval(() => {

@@ -114,6 +114,11 @@ export async function startMeasuredSluice({ tps = 2_500 }: { readonly tps?: numb
     return lines.map((line) => JSON.parse(line) as Stretch | LiveMemory)
   }
 
+  // Starting takes long enough to be recorded.
+  const monitored = new Set(linesSince().map((line) => ('program' in line ? line.program : '')))
+  for (const program of ['threads/gateway', 'threads/sender', 'threads/execution', 'threads/indexer', 'child.ts'])
+    assert.ok(monitored.has(program), `${program} is not monitored, only ${[...monitored].join(', ')}`)
+
   async function liveMemory(): Promise<LiveMemory> {
     linesSince()
     running.child.kill('SIGUSR2')
@@ -151,7 +156,7 @@ export async function startMeasuredSluice({ tps = 2_500 }: { readonly tps?: numb
   }
 }
 
-/** The threads of the ring writer, ring reader and relay handle no requests. */
+/** Processes, and the threads of services. Those of the ring writer, ring reader, relay and verifiers handle no requests. */
 function isEventLoop(line: Stretch | LiveMemory): line is Stretch {
-  return 'threadId' in line && line.threadId === 0
+  return 'threadId' in line && (line.threadId === 0 || line.program.startsWith('threads/'))
 }

@@ -72,6 +72,7 @@ export class Compilation {
   readonly #commonTables: string[] = []
   readonly #shortTexts = new Map<string, string>()
   readonly #constantKeys = new WeakMap<Literal, string>()
+  readonly #constants = new WeakMap<Literal, Value>()
   #names = 0
   #steps = 0
   #textLength = 0
@@ -150,6 +151,13 @@ export class Compilation {
     const key = this.#constantKeys.get(constant) ?? this.shortText(displayName(constant))
     this.#constantKeys.set(constant, key)
     return key
+  }
+
+  /** The value of a constant, made once: a text of quotes takes milliseconds to quote. */
+  constant(literal: Literal, make: (text: string, at: number) => Value): Value {
+    const made = this.#constants.get(literal) ?? make(literal.text, literal.at)
+    this.#constants.set(literal, made)
+    return made
   }
 
   /** Counts steps of the translation. Throws QueryError when there are too many. */

@@ -40,9 +40,9 @@ function groupKey(expression: Expression, context: Context): Value | undefined {
 function compileKind(expression: Expression, context: Context): Value {
   switch (expression.kind) {
     case 'number':
-      return numberConstant(expression.text, expression.at)
+      return context.compilation.constant(expression, numberConstant)
     case 'string':
-      return textConstant(expression.text)
+      return context.compilation.constant(expression, textConstant)
     case 'null':
       return NULL_VALUE
     case 'bool':

@@ -24,14 +24,19 @@ export function compileStatement(
   { tokens }: Pick<Statement, 'tokens'>,
   options: CompileOptions = {},
 ): CompiledStatement {
-  const query = parse(tokens)
+  return compileParsed(parseTokens(tokens), options)
+}
+
+/** The second half of `compileStatement`. */
+export function compileParsed(query: Query, options: CompileOptions = {}): CompiledStatement {
   const compilation = new Compilation(options, compileQuery)
   const compiled = withinStack(() => compileQuery(query, undefined, compilation))
   checkResultTypes(compiled)
   return finish(compiled, compilation)
 }
 
-function parse(tokens: Statement['tokens']): Query {
+/** The first half of `compileStatement`: each half of the longest statement may take as long as a request may hold the event loop. */
+export function parseTokens(tokens: Statement['tokens']): Query {
   // The engine ends a statement at a NUL, even inside of quotes.
   if (tokens.some(({ kind, value }) => (kind === 'string' || kind === 'name') && value.includes('\0')))
     throw new QueryError('SYNTAX_ERROR', 'Syntax error: a NUL character in quotes; give it as a parameter.')

@@ -31,7 +31,7 @@ export function condition(sql: string, isNullable = false): Value {
 export function quoteText(text: string): string {
   if (text.includes('\0'))
     throw new QueryError('SYNTAX_ERROR', 'Syntax error: a NUL character in quotes; give it as a parameter.')
-  return `'${text.replaceAll(/'/g, "''")}'`
+  return `'${text.replaceAll("'", "''")}'`
 }
 
 export function quoteName(name: string): string {

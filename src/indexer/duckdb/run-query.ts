@@ -6,7 +6,7 @@ import { replaceConnectionFunctions } from '../catalogue/connection-functions.ts
 import { readDescribedQuery, readExplain } from '../catalogue/explain.ts'
 import { policyTables } from '../catalogue/policy-tables.ts'
 import { type CatalogueRows, describedRows, readShow, textRows } from '../catalogue/show.ts'
-import { type CompiledStatement, compileStatement } from '../dialect/compile-statement.ts'
+import { type CompiledStatement, compileParsed, parseTokens } from '../dialect/compile-statement.ts'
 import { explainPlan } from '../dialect/explain-plan.ts'
 import { type ResultColumn, typedColumn } from '../formats/column-type.ts'
 import { createResultWriter, formatNamed } from '../formats/formats.ts'
@@ -68,7 +68,15 @@ export async function runQuery(connection: DuckConnection, job: QueryJob, deps: 
     if (sessionChange !== undefined) return end()
     const { timezone, joinUsesNulls, quote64, dateTimeFormat, revision } = settings
     const onRun = (): void => deps.onRun?.()
-    const source = { ...job, context, timezone, joinUsesNulls, limit: endsAtRowsMax ? rowsMax : rowsMax + 1, onRun }
+    const source = {
+      ...job,
+      context,
+      timezone,
+      joinUsesNulls,
+      limit: endsAtRowsMax ? rowsMax : rowsMax + 1,
+      onRun,
+      turns: deps,
+    }
     await using rows = await streamRows(connection, statement, source)
     const engineTypes = rows.columns.map(({ engine }) => engine)
     const times = { format: dateTimeFormat, zone: 'UTC' }
@@ -95,16 +103,25 @@ export async function runQuery(connection: DuckConnection, job: QueryJob, deps: 
 const OPERATOR: QueryContext = { user: 'operator', database: DATABASE, hostName: 'localhost', uptimeSeconds: 0 }
 
 /** Adds pieces to the result. Lets the event loop run when the time slice is used up, and waits while the reader is behind. */
-async function write(pieces: Iterable<Piece>, { slices, result, onWait }: QueryRunDeps): Promise<void> {
-  const waitFor = (turn: Promise<void>): Promise<void> => {
-    onWait?.(true)
-    return turn.finally(() => onWait?.(false))
-  }
+async function write(pieces: Iterable<Piece>, deps: QueryRunDeps): Promise<void> {
+  const { slices, result } = deps
   for (const piece of pieces) {
     if (piece !== undefined) result.add(piece)
-    if (!result.hasRoom) await waitFor(result.room())
-    if (slices.isSpent()) await waitFor(slices.yield())
+    if (!result.hasRoom) await waitFor(result.room(), deps)
+    if (slices.isSpent()) await waitFor(slices.yield(), deps)
   }
+}
+
+type Turns = Pick<QueryRunDeps, 'slices' | 'onWait'>
+
+/** Called between two steps: lets the event loop run when the time slice is used up. */
+async function endSlice(turns: Turns): Promise<void> {
+  if (turns.slices.isSpent()) await waitFor(turns.slices.yield(), turns)
+}
+
+function waitFor(turn: Promise<void>, { onWait }: Turns): Promise<void> {
+  onWait?.(true)
+  return turn.finally(() => onWait?.(false))
 }
 
 /** First words of statements that read. Any other statement is refused before the engine parses it. */
@@ -129,6 +146,7 @@ type Source = Pick<QueryJob, 'parameters' | 'settings'> & {
   /** Most rows that are read. */
   readonly limit: number
   readonly onRun: () => void
+  readonly turns: Turns
 }
 
 /** The rows of a statement: of the catalogue, of EXPLAIN and DESCRIBE, or of the engine. */
@@ -167,13 +185,17 @@ type Checked = CompiledStatement & { readonly database: string }
 async function checkStatement(
   connection: DuckConnection,
   tokens: Statement['tokens'],
-  { parameters: given, context, timezone, joinUsesNulls }: Source,
+  { parameters: given, context, timezone, joinUsesNulls, turns }: Source,
 ): Promise<Checked> {
   const [first] = tokens
   if (first?.kind === 'word' && !READING_WORDS.has(first.upper)) throw notReading()
   const { database } = context
   const known = replaceConnectionFunctions(tokens, { ...context, timezone })
-  const compiled = compileStatement({ tokens: known }, { given, database, joinUsesNulls, timezone })
+  await endSlice(turns)
+  const query = parseTokens(known)
+  await endSlice(turns)
+  const compiled = compileParsed(query, { given, database, joinUsesNulls, timezone })
+  await endSlice(turns)
   await checkPolicy(connection, compiled.sql, database)
   return { ...compiled, database }
 }

@@ -33,6 +33,7 @@ const YOUNG_MIB = 8
 export function startWorker<In, Out>(entry: URL, data: unknown, deps: WorkerDeps<Out>): WorkerThread<In> {
   const { port1: ours, port2: theirs } = new MessageChannel()
   const worker = new Worker(entryUrl(entry), {
+    name: nameOf(entry),
     workerData: { data, port: theirs },
     transferList: [theirs],
     resourceLimits: {
@@ -98,4 +99,13 @@ export function openWorkerPort<In, Out>(): WorkerPort<In, Out> | undefined {
 /** Milliseconds on one scale for all threads of the process, independent of changes to the wall clock. */
 export function processTimeMs(): number {
   return performance.timeOrigin + performance.now()
+}
+
+/** For debuggers and measurements: the folder and the file, such as `relay/thread`. */
+function nameOf({ pathname }: URL): string {
+  return pathname
+    .split('/')
+    .slice(-2)
+    .join('/')
+    .replace(/\.[jt]s$/, '')
 }
