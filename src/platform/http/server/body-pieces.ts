@@ -20,15 +20,14 @@ export function limitBodyPieces(request: IncomingMessage, limit: () => BodyPiece
   // The parser passes each piece to `push`. A listener would begin to read the body before its handler does.
   const push = request.push
   request.push = function pushPiece(this: IncomingMessage, piece: Buffer | null, encoding?: BufferEncoding): boolean {
-    if (isRefused) return false
-    if (piece === null) return push.call(this, piece, encoding)
-    pieces += 1
-    bytes += piece.length
-    const { free, bytesEach } = limit()
-    if (pieces <= free + bytes / bytesEach) return push.call(this, piece, encoding)
-    isRefused = true
-    refuse()
+    if (piece !== null && !isRefused) {
+      pieces += 1
+      bytes += piece.length
+      const { free, bytesEach } = limit()
+      isRefused = pieces > free + bytes / bytesEach
+      if (isRefused) refuse()
+    }
     // False stops the reading: else the body would be parsed up to the end of what the kernel holds.
-    return false
+    return isRefused ? false : push.call(this, piece, encoding)
   }
 }
