@@ -3,7 +3,8 @@
  *
  *     npm test                    everything, in its short form, seeded
  *     npm test -- src/access      only the tests under a path
- *     npm run test:full           everything with full iteration counts and a new seed, which is printed
+ *     npm run test:full           everything in its long form with a new seed, which is printed; repetitions a quarter of their full counts, or SLUICE_FULL_SHARE
+ *     npm run test:full -- FILE   one file with full counts
  *     npm run test:full -- --continue   the rest of an interrupted long run: files that passed on the same code are left out
  */
 import { spawnSync } from 'node:child_process'
@@ -21,6 +22,9 @@ import { prepareTestPackages } from './test-packages.ts'
 
 /** Files of a long run that are run again alone: their figures are strict, and they ran beside each other. */
 const FULL_FILES_AGAIN_MAX = 12
+
+/** Of the full counts of repetitions when all files run in their long form, so that it ends within two hours on two cores. Each run has another seed. */
+const FULL_SHARE = '0.25'
 
 const root = join(import.meta.dirname, '..')
 const { values, positionals } = parseArgs({
@@ -45,6 +49,7 @@ process.chdir(root)
 process.env['PATH'] = `${join(root, 'node_modules/.bin')}:${process.env['PATH'] ?? ''}`
 process.env['SLUICE_SEED'] = seed
 if (values.full) process.env['SLUICE_FULL'] = '1'
+if (values.full && isComplete) process.env['SLUICE_FULL_SHARE'] ??= FULL_SHARE
 process.env['NODE_COMPILE_CACHE'] ??= join(root, 'node_modules/.cache/sluice')
 
 const failedSteps: string[] = []

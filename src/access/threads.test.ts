@@ -3,7 +3,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { openAccessFolder } from '../../test/support/access-folder.ts'
 import { BATCH_MAX } from '../../test/support/access-thread.ts'
 import { startAccessThreads } from '../../test/support/access-threads.ts'
-import { createRandom, isFull, seedOf } from '../../test/support/property.ts'
+import { createRandom, repeatsOf, seedOf } from '../../test/support/property.ts'
 import { type RedisServer, startRedis } from '../../test/support/redis.ts'
 import { threadClock } from '../../test/support/thread-clock.ts'
 import { until } from '../platform/process/test-wait.ts'
@@ -47,7 +47,7 @@ async function storm(t: TestContext, { server, isServerLost = false, kills }: St
   }
   threads.postAll({ do: 'storm', secrets })
   await goOn(5000)
-  const part = isFull ? 100_000 : 5000
+  const part = repeatsOf({ short: 5000, full: 100_000 })
   for (let round = 0; round < Math.max(kills, 2); round++) {
     await rotate()
     await goOn(part)
@@ -106,13 +106,14 @@ async function storm(t: TestContext, { server, isServerLost = false, kills }: St
 
 describe('charged equals forwarded over four threads', () => {
   test('to the unit while no thread dies', (t) => storm(t, { kills: 0 }))
-  test('and killed threads leave at most their calls in flight charged', (t) => storm(t, { kills: isFull ? 40 : 3 }))
+  test('and killed threads leave at most their calls in flight charged', (t) =>
+    storm(t, { kills: repeatsOf({ short: 3, full: 40 }) }))
   test('with Redis', async (t) => {
     await using server = await startRedis()
     await storm(t, { server, kills: 0 })
   })
   test('with Redis, lost and back, and killed threads', async (t) => {
     await using server = await startRedis()
-    await storm(t, { server, isServerLost: true, kills: isFull ? 10 : 2 })
+    await storm(t, { server, isServerLost: true, kills: repeatsOf({ short: 2, full: 10 }) })
   })
 })

@@ -3,6 +3,11 @@ export function isFullRun(): boolean {
   return process.env['SLUICE_FULL'] === '1'
 }
 
+/** How often a test repeats something: `full` times in the long form of this file, a share of that when all files run in their long form, or `short` times. */
+export function repeatsOf({ short, full }: { readonly short: number; readonly full: number }): number {
+  return isFullRun() ? Math.max(short, Math.ceil(full * Number(process.env['SLUICE_FULL_SHARE'] ?? 1))) : short
+}
+
 /** The seed of a test run: SLUICE_SEED, to repeat a run, or the time. Callers print it. */
 export function seedOfRun(): number {
   const given = process.env['SLUICE_SEED']
@@ -13,5 +18,5 @@ export function seedOfRun(): number {
 export function seedFor(name: string, runs = 200): { seed: number; numRuns: number } {
   const seed = seedOfRun()
   process.stdout.write(`# ${name}: SLUICE_SEED=${seed}\n`)
-  return { seed, numRuns: isFullRun() ? runs * 50 : runs }
+  return { seed, numRuns: repeatsOf({ short: runs, full: runs * 50 }) }
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { CAPS, HELD_BYTES, HELD_MAX, RATE, type StepReport, WINDOW_MS } from '../../test/support/limit-thread.ts'
 import { startLimitThreads } from '../../test/support/limit-threads.ts'
-import { createRandom, isFull, seedOf } from '../../test/support/property.ts'
+import { createRandom, repeatsOf, seedOf } from '../../test/support/property.ts'
 import { createManualClock } from '../core/clock.ts'
 import { createKeyedBuckets } from '../core/keyed-buckets.ts'
 import { createWindowCounts } from '../core/window-counts.ts'
@@ -29,7 +29,8 @@ describe('threads that count against one limit', () => {
     const model = new Map(KEYS.map((key) => [key, { level: RATE.burst, sinceMs: 0, events: 0 }]))
     const seen = { taken: 0, refusals: 0, held: 0, windows: 0 }
 
-    for (let round = 0; round < (isFull ? 300 : 30); round++) {
+    const rounds = repeatsOf({ short: 30, full: 300 })
+    for (let round = 0; round < rounds; round++) {
       const passedMs = random(3) === 0 ? 0 : random(60_000)
       clock.advance(passedMs)
       const atMs = clock.monotonicMs()
@@ -87,7 +88,8 @@ describe('threads that count against one limit', () => {
         )
       }
       await moveOn()
-      for (let kill = 0; kill < (isFull ? 40 : 6); kill++) {
+      const kills = repeatsOf({ short: 6, full: 40 })
+      for (let kill = 0; kill < kills; kill++) {
         const thread = 1 + (kill % THREADS)
         await threads.kill(thread)
         limits.reclaim(thread)

@@ -11,6 +11,7 @@ import {
   VersionedTransaction,
 } from '@solana/web3.js'
 import { createSeededRandom, type Random, randomInt } from '../core/random.ts'
+import { repeatsOf } from '../core/test-seed.ts'
 import { systemClock } from '../platform/process/clock.ts'
 import { until } from '../platform/process/test-wait.ts'
 import { silentLogger } from '../platform/telemetry/logger.ts'
@@ -24,8 +25,7 @@ import type { EngineAccount, SimulateReply } from './engine/protocol.ts'
 import { toAccount } from './engine/values.ts'
 import { startTestChain } from './test-chain.ts'
 
-const isFull = process.env['SLUICE_FULL'] === '1'
-const COUNT = isFull ? 100_000 : 2_000
+const COUNT = repeatsOf({ short: 2_000, full: 100_000 })
 const SEED = Number(process.env['SLUICE_SEED'] ?? Date.now() % 2 ** 31)
 const MEMORY_GROWTH_MAX = 64 * 1024 * 1024
 const alice = Keypair.fromSeed(new Uint8Array(32).fill(7))

@@ -5,7 +5,7 @@ import { cpSync, readdirSync } from 'node:fs'
 import { test } from 'node:test'
 import { BARE_ENV, temporaryFolder } from '../support/cli.ts'
 import { sluiceHere } from '../support/cli-in-process.ts'
-import { createRandom, isFull, seedOf } from '../support/property.ts'
+import { createRandom, repeatsOf, seedOf } from '../support/property.ts'
 
 const CLI_CHILD = new URL('../support/cli-on-signal.ts', import.meta.url).pathname
 
@@ -19,7 +19,8 @@ test('killed at any point, a backup is complete or absent, and a restore leaves 
   const random = createRandom(seedOf(t))
   const lasts: number[] = []
   const outcomes = { old: 0, restored: 0, file: 0, none: 0 }
-  for (let n = 0; n < (isFull ? 60 : 8); n++) {
+  const kills = repeatsOf({ short: 8, full: 60 })
+  for (let n = 0; n < kills; n++) {
     const state = home.file(`.state-${n}`)
     cpSync(home.file('.sluice'), state, { recursive: true })
     const made = home.file(`made-${n}`)

@@ -12,7 +12,7 @@ import { encodeMessage, readMessageJson } from '../../src/solana/geyser/protobuf
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { openStream, SUBSCRIBE, tokenMetadata } from '../support/grpc-gateway.ts'
-import { isFull, seedOf } from '../support/property.ts'
+import { repeatsOf, seedOf } from '../support/property.ts'
 import { subscribeRequests } from '../support/subscribe-requests.ts'
 
 const TOKEN_PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
@@ -229,7 +229,7 @@ describe('POST /v1/geyser/check', () => {
     let token = ''
     const own = new Client(gateway.grpc, credentials.createInsecure(), { 'grpc.use_local_subchannel_pool': 1 })
     const seen = new Set<string | null>()
-    const requests = fc.sample(subscribeRequests, { numRuns: isFull ? 2000 : 100, seed: seedOf(t) })
+    const requests = fc.sample(subscribeRequests, { numRuns: repeatsOf({ short: 100, full: 2000 }), seed: seedOf(t) })
     for (const [at, init] of requests.entries()) {
       // A subscription may cancel 100 calls right after it made them.
       if (at % 50 === 0) ({ token } = await gateway.subscribe({ overrides: at % 100 === 0 ? loose : strict }))

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { checkBankHistory } from '../support/indexer-banks.ts'
-import { isFull, seedOf } from '../support/property.ts'
+import { repeatsOf, seedOf } from '../support/property.ts'
 import { openClickHouse, openEmbedded } from '../support/truth-engines.ts'
 
-const HISTORIES = isFull ? 300 : 10
+const HISTORIES = repeatsOf({ short: 10, full: 300 })
 
 /** Histories that run at the same time: each mostly waits. */
 const PARALLEL = 3

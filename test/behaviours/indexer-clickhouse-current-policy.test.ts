@@ -10,10 +10,10 @@ import { QueryError } from '../../src/indexer/query/error.ts'
 import { parseStatement } from '../../src/indexer/query/statement.ts'
 import { CANARY, CLICKHOUSE_FUZZ, makeStatement } from '../../src/indexer/query/test-fuzz.ts'
 import { PUBLISHED_NAMES } from '../../src/indexer/schema.ts'
-import { createRandom, isFull, seedOf } from '../support/property.ts'
+import { createRandom, isFull, repeatsOf, seedOf } from '../support/property.ts'
 
 /** This engine takes some ten milliseconds for each; the larger number runs on Debian's server. */
-const RUN = isFull ? 20_000 : 150
+const RUN = repeatsOf({ short: 150, full: 20_000 })
 const ESCAPES = isFull ? KEYWORD_ESCAPES : KEYWORD_ESCAPES.filter((_, at) => at % 12 === 0)
 
 const validate = (sql: string) =>

@@ -23,11 +23,11 @@ import { createMetricsRegistry } from '../../src/platform/telemetry/metrics-regi
 import { CLICKHOUSE_ADMIN, type ClickHouseServer, startClickHouse } from '../support/clickhouse.ts'
 import { startGateway } from '../support/gateway.ts'
 import { type IndexerAccount, subscribeIndexer } from '../support/indexer.ts'
-import { createRandom, seedOf } from '../support/property.ts'
+import { createRandom, repeatsOf, seedOf } from '../support/property.ts'
 
-const GENERATED = process.env['SLUICE_FULL'] === '1' ? 10_000 : 400
+const GENERATED = repeatsOf({ short: 400, full: 10_000 })
 /** Generated statements that pass the policy. */
-const RUN = process.env['SLUICE_FULL'] === '1' ? 100_000 : 300
+const RUN = repeatsOf({ short: 300, full: 100_000 })
 const DATABASE = 'chain'
 const LIMITS = { secondsMax: 10, rowsMax: 100_000, bytesMax: 10_000_000 }
 

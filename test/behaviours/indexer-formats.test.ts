@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
 import { AsyncChdb } from 'chdb-wasm'
 import fc from 'fast-check'
+import { repeatsOf } from '../../src/core/test-seed.ts'
 import { FORMAT_NAMES } from '../../src/indexer/formats/formats.ts'
 import { readRows, type TestRows } from '../../src/indexer/formats/test-write.ts'
 import { type DuckConnection, type DuckDatabase, openDuckDatabase } from '../../src/platform/db/duckdb.ts'
@@ -13,7 +14,7 @@ import { columnsOf, EVERY_TYPE } from '../support/format-columns.ts'
 /** Formats that ClickHouse does not read. */
 const WRITE_ONLY = /^(Pretty|Vertical|Markdown|XML|Null|JSONStrings$|JSONCompactStrings$)/
 const READABLE = FORMAT_NAMES.filter((name) => !WRITE_ONLY.test(name))
-const RUNS = process.env['SLUICE_FULL'] === '1' ? 100 : 8
+const RUNS = repeatsOf({ short: 8, full: 100 })
 
 describe('results in every format, read by others', () => {
   const folder = makeTestFolder()

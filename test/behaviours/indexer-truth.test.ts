@@ -1,10 +1,10 @@
 import { test } from 'node:test'
-import { seedFor } from '../../src/core/test-seed.ts'
+import { repeatsOf, seedFor } from '../../src/core/test-seed.ts'
 import { checkTruth, type TruthEngine } from '../support/indexer-truth.ts'
 import { openClickHouse, openEmbedded } from '../support/truth-engines.ts'
 
 /** 9,000 slots are an hour of a real chain; the slots here are shorter. */
-const RUN = process.env['SLUICE_FULL'] === '1' ? { kills: 100, slots: 9000 } : { kills: 6, slots: 12 }
+const RUN = { kills: repeatsOf({ short: 6, full: 100 }), slots: repeatsOf({ short: 12, full: 9000 }) }
 
 const ENGINES: Readonly<Record<string, () => Promise<TruthEngine>>> = {
   'the embedded database': openEmbedded,

@@ -5,10 +5,10 @@ import { after, before, describe, it } from 'node:test'
 import * as web3 from '@solana/web3.js'
 import { createSeededRandom, type Random, randomInt } from '../../src/core/random.ts'
 import { RPC_METHODS } from '../../src/localnet/rpc/dispatch.ts'
-import { isFull, seedOf } from '../support/property.ts'
+import { repeatsOf, seedOf } from '../support/property.ts'
 import { startTestServer, type TestServer } from '../support/rpc-server.ts'
 
-const BODIES = isFull ? 100_000 : 2000
+const BODIES = repeatsOf({ short: 2000, full: 100_000 })
 const IN_FLIGHT = 8
 /** Maximum heap growth at the end: responses in flight and uncollected garbage. */
 const HEAP_GROWTH_BYTES_MAX = 96 * 1024 * 1024

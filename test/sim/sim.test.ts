@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { isFull, seedOf } from '../support/property.ts'
+import { repeatsOf, seedOf } from '../support/property.ts'
 import { runSeeds } from './run-seeds.ts'
 import { shareSeeds } from './share-seeds.ts'
 import { WORLDS } from './worlds.ts'
 
-const SEEDS = isFull ? 2000 : 40
+const SEEDS = repeatsOf({ short: 40, full: 2000 })
 
 describe('the simulator', () => {
   for (const world of WORLDS) {

@@ -1,6 +1,8 @@
 import type { TestContext } from 'node:test'
 import fc from 'fast-check'
-import { isFullRun, seedOfRun } from '../../src/core/test-seed.ts'
+import { isFullRun, repeatsOf, seedOfRun } from '../../src/core/test-seed.ts'
+
+export { repeatsOf }
 
 export const isFull = isFullRun()
 
@@ -22,14 +24,14 @@ export function seedsOf(t: TestContext, counts: { readonly short: number; readon
   if (given !== undefined && !(Number(from) <= Number(to)))
     throw new Error(`SLUICE_SEEDS="${given}" is not a range of seeds: write 1-250`)
   const first = from === undefined ? seedOfRun() : Number(from)
-  const count = to === undefined ? (isFull ? counts.full : counts.short) : Number(to) - first + 1
+  const count = to === undefined ? repeatsOf(counts) : Number(to) - first + 1
   t.diagnostic(`SLUICE_SEEDS=${first}-${first + count - 1}`)
   return Array.from({ length: count }, (_, at) => first + at)
 }
 
 /** Runs a property with a printed seed, `runs` times, or `full` times in the full check. */
 export function checkProperty<T>(t: TestContext, property: fc.IProperty<T>, runs: number, full: number): void {
-  fc.assert(property, { seed: seedOf(t), numRuns: isFull ? full : runs })
+  fc.assert(property, { seed: seedOf(t), numRuns: repeatsOf({ short: runs, full }) })
 }
 
 /** A small seeded generator for loops too hot for fast-check: returns an integer in [0, below). */

@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test'
 import { deflateRawSync } from 'node:zlib'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
-import { createRandom, isFull, mutate, seedOf } from '../support/property.ts'
+import { createRandom, mutate, repeatsOf, seedOf } from '../support/property.ts'
 import { type ServedGateway, startServedGateway } from '../support/served-gateway.ts'
 import { openWsTestClient } from '../support/ws-test-client.ts'
 
@@ -156,7 +156,7 @@ describe('T11: hostile WebSocket frames', () => {
     const other = await openWsTestClient(gateway.ws, { 'x-token': gateway.token })
     await other.call('slotSubscribe')
     const good = [...table.map(([, bytes]) => bytes()), frame(call(1)), frame('x'.repeat(4000))]
-    const rounds = isFull ? 5000 : 150
+    const rounds = repeatsOf({ short: 150, full: 5000 })
     for (let round = 0; round < rounds; round++) {
       const seen = await open()
       for (let sent = 0; sent < 3; sent++) {

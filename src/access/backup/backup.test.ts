@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { createRandom, isFull, seedOf } from '../../../test/support/property.ts'
+import { createRandom, repeatsOf, seedOf } from '../../../test/support/property.ts'
 import {
   addCustomer,
   CONTEXT,
@@ -262,7 +262,8 @@ test('refuses a truncated, changed or foreign backup, and creates no store from 
     assert.throws(() => statSync(join(target.folder, 'access.db')), 'no store was created')
   }
   const random = createRandom(seedOf(t))
-  for (let n = 0; n < (isFull ? 2000 : 60); n++) {
+  const cuts = repeatsOf({ short: 60, full: 2000 })
+  for (let n = 0; n < cuts; n++) {
     const at = random(whole.length)
     const flipped = Buffer.from(whole)
     flipped[at] = (flipped[at] as number) ^ (1 << random(8))

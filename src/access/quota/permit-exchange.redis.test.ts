@@ -6,7 +6,7 @@ import { describe, test } from 'node:test'
 import { crash } from '../../../test/support/crash.ts'
 import { createPermitModel } from '../../../test/support/permit-model.ts'
 import type { PermitCommand, PermitReport } from '../../../test/support/permit-process.ts'
-import { createRandom, isFull, seedOf } from '../../../test/support/property.ts'
+import { createRandom, repeatsOf, seedOf } from '../../../test/support/property.ts'
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts'
 import { createRedisScript, openRedis } from '../../platform/db/redis.ts'
 import { systemClock } from '../../platform/process/clock.ts'
@@ -37,7 +37,8 @@ test('the scripts on a real server reply as the model does', async (t) => {
     assert.ok(outcome.ok, JSON.stringify(outcome))
     return { real: outcome.reply, modelled: model.run(script, args, Date.now()) }
   }
-  for (let step = 0; step < (isFull ? 20_000 : 1500); step++) {
+  const steps = repeatsOf({ short: 1500, full: 20_000 })
+  for (let step = 0; step < steps; step++) {
     const id = `p${random(4)}`
     if (random(4) === 0) {
       const { real, modelled } = await run(LIVE_SCRIPT, id, [
@@ -158,7 +159,8 @@ describe('processes on one server', () => {
       const { all, openIn, settle, processes } = await startProcesses(stack, server, count)
       await settle(12)
       const sums: string[] = []
-      for (let round = 0; round < (isFull ? 60 : 8); round++) {
+      const rounds = repeatsOf({ short: 8, full: 60 })
+      for (let round = 0; round < rounds; round++) {
         // Another plan in each round. What is open from a higher limit stays; it is closed before the next.
         const limit = [1, 12, 60, 400][round % 4] as number
         const storms = processes.map((one) => one.call({ do: 'storm', seed: random(2 ** 31), steps: 600, limit }))

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { runSeeds } from '../../../test/sim/run-seeds.ts'
 import { sharedPermitsWorld } from '../../../test/sim/shared-permits-world.ts'
-import { isFull, seedOf } from '../../../test/support/property.ts'
+import { repeatsOf, seedOf } from '../../../test/support/property.ts'
 import { connections, createSharedPermits, type PermitMember } from '../../../test/support/shared-permits.ts'
 import { createManualClock } from '../../core/clock.ts'
 import { QuotaMemory } from './memory.ts'
@@ -22,7 +22,10 @@ async function startTwo(options: Parameters<typeof createSharedPermits>[0] = {})
 
 describe('permits of several processes', () => {
   test('no mix of processes, delays and limits exceeds the documented slack, and after any fault all know the same sum', async (t) => {
-    const outcome = await runSeeds(sharedPermitsWorld, { firstSeed: seedOf(t), seeds: isFull ? 400 : 12 })
+    const outcome = await runSeeds(sharedPermitsWorld, {
+      firstSeed: seedOf(t),
+      seeds: repeatsOf({ short: 12, full: 400 }),
+    })
     t.diagnostic(JSON.stringify(outcome.seen))
     assert.deepEqual(outcome.never, [])
   })

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { runSeeds } from '../../../test/sim/run-seeds.ts'
 import { sharedLedgerWorld } from '../../../test/sim/shared-ledger-world.ts'
 import { sharedQuotaFloorWorld } from '../../../test/sim/shared-quota-floor-world.ts'
-import { isFull, seedOf } from '../../../test/support/property.ts'
+import { repeatsOf, seedOf } from '../../../test/support/property.ts'
 import { createFakeServer, openSharedLedgers, own, START } from '../../../test/support/shared-ledgers.ts'
 import { createManualClock } from '../../core/clock.ts'
 import { silentLogger } from '../../platform/telemetry/logger.ts'
@@ -60,12 +60,18 @@ describe('shared ledger', () => {
   })
 
   test('no mix of processes, delays, costs and outages exceeds the budget and the documented slack', async (t) => {
-    const outcome = await runSeeds(sharedLedgerWorld, { firstSeed: seedOf(t), seeds: isFull ? 400 : 12 })
+    const outcome = await runSeeds(sharedLedgerWorld, {
+      firstSeed: seedOf(t),
+      seeds: repeatsOf({ short: 12, full: 400 }),
+    })
     t.diagnostic(JSON.stringify(outcome.seen))
   })
 
   test('a customer below the rate of each bucket is never refused, whatever other processes book', async (t) => {
-    const outcome = await runSeeds(sharedQuotaFloorWorld, { firstSeed: seedOf(t), seeds: isFull ? 200 : 5 })
+    const outcome = await runSeeds(sharedQuotaFloorWorld, {
+      firstSeed: seedOf(t),
+      seeds: repeatsOf({ short: 5, full: 200 }),
+    })
     t.diagnostic(JSON.stringify(outcome.seen))
     assert.deepEqual(outcome.never, [])
   })

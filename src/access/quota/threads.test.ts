@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { createRandom, isFull, seedOf } from '../../../test/support/property.ts'
+import { createRandom, repeatsOf, seedOf } from '../../../test/support/property.ts'
 import { startQuotaThreads } from '../../../test/support/quota-threads.ts'
 import type { Limits } from '../../contract/limits.ts'
 import { createManualClock } from '../../core/clock.ts'
@@ -31,7 +31,8 @@ describe('threads that share the accounts of a process', () => {
     let limitsVersion = 1
     const seen = { units: 0, refusals: 0, changes: 0 }
 
-    for (let round = 0; round < (isFull ? 400 : 40); round++) {
+    const rounds = repeatsOf({ short: 40, full: 400 })
+    for (let round = 0; round < rounds; round++) {
       const passedMs = random(3) === 0 ? 0 : random(4000)
       clock.advance(passedMs)
       const before = compileTerms(limits).buckets[0]
@@ -146,7 +147,7 @@ describe('threads that share the accounts of a process', () => {
 
   test('a thread that is killed leaves no lock and no permit behind, and at most its last call charged', async (t) => {
     const seed = seedOf(t)
-    const rounds = isFull ? 40 : 6
+    const rounds = repeatsOf({ short: 6, full: 40 })
     for (let kill = 0; kill < rounds; kill++) {
       const memory = createQuotaMemory({ accountsMax: 16, threads: 3 })
       await using threads = await startQuotaThreads(memory, 2, START)

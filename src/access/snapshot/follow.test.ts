@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { isFull } from '../../../test/support/property.ts'
+import { isFull, repeatsOf } from '../../../test/support/property.ts'
 import { measureSnapshot } from '../../../test/support/snapshot-load.ts'
 import { startSnapshotReader } from '../../../test/support/snapshot-reader.ts'
 import {
@@ -149,7 +149,7 @@ for (const engine of ENGINES) {
         ]
         if (new Set(marks).size !== 1) torn.push(marks.join())
       })
-      const changes = isFull ? 500 : 60
+      const changes = repeatsOf({ short: 60, full: 500 })
       for (let at = 1; at <= changes; at++) {
         await store.change(CONTEXT, async (tx) => {
           await tx.put('tokens', { ...token, createdBy: `${at}` })

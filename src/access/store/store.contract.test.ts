@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import fc from 'fast-check'
-import { isFull, seedOf } from '../../../test/support/property.ts'
+import { repeatsOf, seedOf } from '../../../test/support/property.ts'
 import {
   addCustomer,
   CONTEXT,
@@ -139,7 +139,7 @@ for (const engine of ENGINES) {
           assert.deepEqual(found, { ...record, revision: await store.revision() })
         },
       )
-      await fc.assert(property, { seed: seedOf(t), numRuns: isFull ? 1000 : 60 })
+      await fc.assert(property, { seed: seedOf(t), numRuns: repeatsOf({ short: 60, full: 1000 }) })
       assert.deepEqual(await store.integrity(), [])
     })
 

@@ -3,7 +3,7 @@ import { copyFile, mkdtemp, readFile, rename, rm, stat, truncate, writeFile } fr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { createRandom, isFull, seedOf } from '../../../test/support/property.ts'
+import { createRandom, repeatsOf, seedOf } from '../../../test/support/property.ts'
 import { addCustomer, CONTEXT, customer, STORE_DEPS } from '../../../test/support/store-engines.ts'
 import { isServiceError } from '../../core/error.ts'
 import { openStore } from './open.ts'
@@ -11,7 +11,7 @@ import type { AccessStore } from './store.ts'
 import { RECORD_KINDS } from './tables.ts'
 
 /** Number of bits flipped in each file. */
-const FLIPS = isFull ? 2000 : 100
+const FLIPS = repeatsOf({ short: 100, full: 2000 })
 
 async function temporaryFolder(): Promise<AsyncDisposable & { path: string }> {
   const path = await mkdtemp(join(tmpdir(), 'sluice-damage-'))

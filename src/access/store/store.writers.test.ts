@@ -3,7 +3,7 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 import { after, before, describe, test } from 'node:test'
-import { createRandom, isFull, seedOf } from '../../../test/support/property.ts'
+import { createRandom, repeatsOf, seedOf } from '../../../test/support/property.ts'
 import {
   addCustomer,
   ENGINES,
@@ -16,7 +16,7 @@ import { verifyAudit } from '../audit/verify.ts'
 import type { AccessStore } from './store.ts'
 
 const WRITER = new URL('../../../test/support/store-writer.ts', import.meta.url).pathname
-const KILLS = isFull ? 300 : 20
+const KILLS = repeatsOf({ short: 20, full: 300 })
 
 let engines: Engines
 before(async () => {
@@ -60,7 +60,7 @@ for (const engine of ENGINES) {
     test('two concurrent writers lose no change and write one chain', async () => {
       await using bench = await engines.bench(engine)
       await using store = await bench.open()
-      const count = isFull ? 500 : 60
+      const count = repeatsOf({ short: 60, full: 500 })
       const writers = ['left', 'right'].map((name) => ({ name, ...startWriter(bench, { name, count }) }))
       for (const writer of writers) {
         await writer.closed

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { createRandom, isFull, seedOf } from '../../../test/support/property.ts'
+import { createRandom, repeatsOf, seedOf } from '../../../test/support/property.ts'
 import { createManualClock } from '../../core/clock.ts'
 import { silentLogger } from '../../platform/telemetry/logger.ts'
 import { Calendar } from '../quota/calendar.ts'
@@ -66,7 +66,8 @@ function open({ startMs = START, threads = 1 } = {}) {
 describe('usage events of a thread', () => {
   test('give the same rows as calls that the main thread counts, whatever the order, at any fill level', async (t) => {
     const random = createRandom(seedOf(t))
-    for (let run = 0; run < (isFull ? 40 : 2); run++) {
+    const runs = repeatsOf({ short: 2, full: 40 })
+    for (let run = 0; run < runs; run++) {
       const here = open()
       const there = open()
       const { counter, look } = there.writer()

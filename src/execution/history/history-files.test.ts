@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { isFull, seedOf } from '../../../test/support/property.ts'
+import { repeatsOf, seedOf } from '../../../test/support/property.ts'
 import { createManualClock } from '../../core/clock.ts'
 import { makeTestFolder } from '../../platform/files/test-folder.ts'
 import { feedBlock, figuresOf, openTestHistory, recordOf } from './test-history.ts'
@@ -83,7 +83,7 @@ describe('files of the history that are cut or damaged anywhere', () => {
         await using after = await openTestHistory({ clock, folder: folder.path })
         assert.deepEqual(after.proposals.byNumber(BLOCKS + 1)?.figures, figuresOf(BLOCKS + 1))
       }),
-      { seed: seedOf(t), numRuns: isFull ? 300 : 15 },
+      { seed: seedOf(t), numRuns: repeatsOf({ short: 15, full: 300 }) },
     )
   })
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { checkProperty, createRandom, isFull, mutate, seedOf } from '../../../test/support/property.ts'
+import { checkProperty, createRandom, mutate, repeatsOf, seedOf } from '../../../test/support/property.ts'
 import { subscribeRequests } from '../../../test/support/subscribe-requests.ts'
 import { GRPC_KINDS } from '../../contract/limits.ts'
 import { type CuckooFilter, type SubscribeRequest, SubscribeRequestSchema } from '../../solana/gen/geyser_pb.ts'
@@ -61,7 +61,8 @@ test('counts accepted damaged requests as a decoder does, and names the rule of 
   const random = createRandom(seedOf(t))
   const samples = fc.sample(subscribeRequests, { numRuns: 50, seed: seedOf(t) })
   const rules = new Set<string>()
-  for (let run = 0; run < (isFull ? 200_000 : 5000); run++) {
+  const runs = repeatsOf({ short: 5000, full: 200_000 })
+  for (let run = 0; run < runs; run++) {
     const sample = encodeMessage(SubscribeRequestSchema, samples[random(samples.length)] ?? {})
     const bytes = mutate(sample, random)
     const verdict = policy(bytes, run % 2 === 0 ? UNLIMITED : ALL_KINDS)

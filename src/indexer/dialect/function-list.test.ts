@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { createRandom, isFull, seedOf } from '../../../test/support/property.ts'
+import { createRandom, repeatsOf, seedOf } from '../../../test/support/property.ts'
 import { applySqlPolicy } from '../duckdb/sql-policy.ts'
 import { openQueryDatabase } from '../duckdb/test-queries.ts'
 import { QueryError } from '../query/error.ts'
@@ -42,8 +42,8 @@ const ARGUMENTS = [
     "'Int64'",
   ],
 ]
-const COUNT = isFull ? 200_000 : 4_000
-const RUN = isFull ? 20_000 : 400
+const COUNT = repeatsOf({ short: 4_000, full: 200_000 })
+const RUN = repeatsOf({ short: 400, full: 20_000 })
 
 describe('functions that are offered', () => {
   let opened: Awaited<ReturnType<typeof openQueryDatabase>>

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createRandom, isFull, seedOf } from '../../../test/support/property.ts'
+import { createRandom, repeatsOf, seedOf } from '../../../test/support/property.ts'
 import type { DuckConnection } from '../../platform/db/duckdb.ts'
 import { replaceConnectionFunctions } from '../catalogue/connection-functions.ts'
 import { policyTables } from '../catalogue/policy-tables.ts'
@@ -12,8 +12,8 @@ import { DATABASE } from '../schema.ts'
 import { applySqlPolicy } from './sql-policy.ts'
 import { openQueryDatabase } from './test-queries.ts'
 
-const COUNT = isFull ? 1_000_000 : 3_000
-const RUN = isFull ? 100_000 : 300
+const COUNT = repeatsOf({ short: 3_000, full: 1_000_000 })
+const RUN = repeatsOf({ short: 300, full: 100_000 })
 const CONNECTION = { user: 'u', database: DATABASE, hostName: 'h', uptimeSeconds: 1, timezone: 'UTC' }
 /** Statements parsed in one call of the engine. */
 const BATCH = 250

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { seedFor } from '../../core/test-seed.ts'
+import { repeatsOf, seedFor } from '../../core/test-seed.ts'
 import { QueryError } from '../query/error.ts'
 import { openQueryDatabase } from './test-queries.ts'
 
@@ -16,7 +16,7 @@ const WORDS =
     /\s+/,
   )
 
-const COUNT = process.env['SLUICE_FULL'] === '1' ? 10_000 : 300
+const COUNT = repeatsOf({ short: 300, full: 10_000 })
 
 test(`T14: ${COUNT} statements made of hostile pieces write nothing and return only published data`, async (t) => {
   const { seed } = seedFor('hostile statements')

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createRandom, isFull, seedOf } from '../../../test/support/property.ts'
+import { createRandom, repeatsOf, seedOf } from '../../../test/support/property.ts'
 import { createManualClock, type ManualClock } from '../../core/clock.ts'
 import { silentLogger } from '../../platform/telemetry/logger.ts'
 import { createMetricsRegistry } from '../../platform/telemetry/metrics-registry.ts'
@@ -182,7 +182,7 @@ test('a client that disconnects releases its permit and its place in the schedul
   assert.equal(rig.executor.running, 0)
 })
 
-const RUNS = isFull ? 100 : 4
+const RUNS = repeatsOf({ short: 4, full: 100 })
 const MINUTES = 10
 
 test(`${RUNS} times ${MINUTES} minutes with attacking customers: no other customer is refused`, async (t) => {

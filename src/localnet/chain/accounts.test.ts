@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { repeatsOf } from '../../core/test-seed.ts'
 import { AccountStore } from './accounts.ts'
 import type { Account } from './model.ts'
 
@@ -81,5 +82,5 @@ test('reads match a list of all writes for every slot at or above the root', () 
 function fuzz() {
   const seed = Number(process.env['SLUICE_SEED'] ?? Date.now() % 2 ** 31)
   console.log(`SLUICE_SEED=${seed}`)
-  return { seed, numRuns: process.env['SLUICE_FULL'] === '1' ? 5000 : 200 }
+  return { seed, numRuns: repeatsOf({ short: 200, full: 5000 }) }
 }

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { isFull, seedOf } from '../../../test/support/property.ts'
+import { repeatsOf, seedOf } from '../../../test/support/property.ts'
 import { createHttp2Tap, type OpenSocket } from './http2-tap.ts'
 
 const [DATA, HEADERS, PING, WINDOW_UPDATE] = [0, 1, 6, 8]
@@ -127,7 +127,7 @@ test('for any split of the bytes, data of tapped streams is complete and everyth
       assert.deepEqual(await on.passed(), Buffer.concat(toLibrary))
     },
   )
-  await fc.assert(property, { seed: seedOf(t), numRuns: isFull ? 2000 : 100 })
+  await fc.assert(property, { seed: seedOf(t), numRuns: repeatsOf({ short: 100, full: 2000 }) })
 })
 
 test('data waits for the response headers, and the library gets END_STREAM', async () => {

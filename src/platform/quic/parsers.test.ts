@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createRandom, isFull, mutate, randomBytesOf, seedOf } from '../../../test/support/property.ts'
+import { createRandom, mutate, randomBytesOf, repeatsOf, seedOf } from '../../../test/support/property.ts'
 import { CryptoStream } from './crypto-stream.ts'
 import { readFrames, writeAck, writeClose, writeCrypto, writeStream } from './frames.ts'
 import { decodePacketNumber, readPacketHeads } from './packet.ts'
@@ -10,7 +10,7 @@ import * as tls from './tls-messages.ts'
 import { readPeerParameters, writeOwnParameters } from './transport-parameters.ts'
 import { ByteReader, ByteWriter, QuicError } from './wire.ts'
 
-const RUNS = isFull ? 200_000 : 5000
+const RUNS = repeatsOf({ short: 5000, full: 200_000 })
 
 /** Runs a parser over random bytes: it may throw its typed error and no other. */
 function survives(

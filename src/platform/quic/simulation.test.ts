@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isFull, seedOf } from '../../../test/support/property.ts'
+import { repeatsOf, seedOf } from '../../../test/support/property.ts'
 import { CLIENT, simulate } from '../../../test/support/quic-simulation.ts'
 import { createSeededRandom } from '../../core/random.ts'
 
 test('on a network that loses, duplicates and reorders, every stream arrives complete and is reported once', (t) => {
   const random = createSeededRandom(seedOf(t))
-  for (let run = 0; run < (isFull ? 200 : 8); run++) {
+  const runs = repeatsOf({ short: 8, full: 200 })
+  for (let run = 0; run < runs; run++) {
     const network = {
       loss: 0.02 + random.float() * 0.2,
       double: 0.05,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { isFull, seedOf } from '../../../test/support/property.ts'
+import { repeatsOf, seedOf } from '../../../test/support/property.ts'
 import { createMergedMetrics, createThreadMetrics, type ThreadMetrics } from './merged-metrics.ts'
 import type { MergeRule } from './metric-memory.ts'
 import { createMetricsRegistry, type MetricsRegistry } from './metrics-registry.ts'
@@ -139,7 +139,11 @@ describe('merged metrics', () => {
         }
       },
     )
-    await fc.assert(property, { seed: seedOf(t), numRuns: isFull ? 2000 : 150, includeErrorInReport: true })
+    await fc.assert(property, {
+      seed: seedOf(t),
+      numRuns: repeatsOf({ short: 150, full: 2000 }),
+      includeErrorInReport: true,
+    })
   })
 
   test('the gauges of an ended thread are not shown, and begin at zero with the next instance', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type MadeBlock, makeBlock } from '../../../test/support/decoded-blocks.ts'
-import { createRandom, isFull, seedOf } from '../../../test/support/property.ts'
+import { createRandom, repeatsOf, seedOf } from '../../../test/support/property.ts'
 import { Engine, type EngineOptions } from './engine.ts'
 import type { DecodedEvent } from './events.ts'
 
@@ -33,7 +33,8 @@ function blockOf(slot: number, batchBytes: readonly number[] = [500, 500]): Made
 
 test('a slot is completed with the shred that completes its last data set, whichever that is, and once', (t) => {
   const random = createRandom(seedOf(t))
-  for (let run = 0; run < (isFull ? 300 : 30); run++) {
+  const runs = repeatsOf({ short: 30, full: 300 })
+  for (let run = 0; run < runs; run++) {
     const { push, events, engine } = open()
     const block = blockOf(10, [500, 40_000, 0, 500])
     const packets = block.fecSets.flat().filter(() => random(100) >= 15)

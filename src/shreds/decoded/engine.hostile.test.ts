@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { test } from 'node:test'
 import { type MadeBlock, makeBlock } from '../../../test/support/decoded-blocks.ts'
-import { createRandom, isFull, mutate, randomBytesOf, seedOf } from '../../../test/support/property.ts'
+import { createRandom, mutate, randomBytesOf, repeatsOf, seedOf } from '../../../test/support/property.ts'
 import { LEADER, LEADER_ID, VERSION } from '../../../test/support/shreds.ts'
 import { createSigningKey, signEd25519 } from '../../solana/crypto/ed25519.ts'
 import { createNodeSha256 } from '../../solana/crypto/node-sha256.ts'
@@ -17,7 +17,7 @@ import { Engine } from './engine.ts'
 import type { DataSet, DecodedEvent } from './events.ts'
 import { FEC_SET_BYTES } from './shred-cells.ts'
 
-const MUTATIONS = isFull ? 100_000 : 3000
+const MUTATIONS = repeatsOf({ short: 3000, full: 100_000 })
 const OPTIONS = { slotsMax: 128, slotsBehindMax: 32, bytesMax: 64 * 1024 * 1024, shredsPerSlotMax: 32_768 }
 const STRANGER = createSigningKey(new Uint8Array(32).fill(8))
 
@@ -93,7 +93,8 @@ test(`${MUTATIONS} mutated shreds, of the leader and of a stranger, change nothi
 test('a leader that signs wrong coding shreds or headers makes its own FEC set unusable and no other', (t) => {
   const random = createRandom(seedOf(t))
   let recoveryFailed = 0
-  for (let run = 0; run < (isFull ? 500 : 40); run++) {
+  const runs = repeatsOf({ short: 40, full: 500 })
+  for (let run = 0; run < runs; run++) {
     const block = makeBlock({ slot: 10, parentSlot: 9, batchBytes: [500, 500] }, random)
     const [first, second] = block.fecSets as [Uint8Array[], Uint8Array[]]
     const victim = random(64)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { test } from 'node:test'
 import { type BlockPlan, type MadeBlock, makeBlock } from '../../../test/support/decoded-blocks.ts'
-import { createRandom, isFull } from '../../../test/support/property.ts'
+import { createRandom, repeatsOf } from '../../../test/support/property.ts'
 import { LEADER, VERSION } from '../../../test/support/shreds.ts'
 import { makeShreds } from '../../solana/shred/make.ts'
 import { Engine, type EngineOptions } from './engine.ts'
@@ -92,7 +92,8 @@ test('a data set without its predecessor waits until one shred shows that it end
 })
 
 test('two versions of a FEC set are never mixed: one is delivered, and the slot is conflicting', () => {
-  for (let seed = 0; seed < (isFull ? 200 : 20); seed++) {
+  const seeds = repeatsOf({ short: 20, full: 200 })
+  for (let seed = 0; seed < seeds; seed++) {
     const random = createRandom(seed)
     const plans = [
       [30_000, 500],

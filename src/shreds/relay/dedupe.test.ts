@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createRandom, isFull, seedOf } from '../../../test/support/property.ts'
+import { createRandom, repeatsOf, seedOf } from '../../../test/support/property.ts'
 import { createShredHead, LAYOUTS, type ShredHead } from '../../solana/shred/shred.ts'
 import { createDedupe } from './dedupe.ts'
 
@@ -55,7 +55,8 @@ test('agrees with a Set of strings over random shreds of advancing slots', (t) =
   const random = createRandom(seedOf(t))
   const dedupe = createDedupe({ slots: 16, isCurrent: () => false, shredsPerSlotMax: 128 })
   const known = new Set<string>()
-  for (let run = 0; run < (isFull ? 1_000_000 : 50_000); run++) {
+  const runs = repeatsOf({ short: 50_000, full: 1_000_000 })
+  for (let run = 0; run < runs; run++) {
     const slot = Math.floor(run / 2000) + random(8)
     const kind = random(2) === 0 ? 'data' : 'code'
     const shred = head(slot, random(128), kind)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { createRandom, isFull, seedOf } from '../../../test/support/property.ts'
+import { createRandom, repeatsOf, seedOf } from '../../../test/support/property.ts'
 import { blockPackets, LEADER, LEADER_ID, VERSION } from '../../../test/support/shreds.ts'
 import { BATCH_PACKETS, CELL_BYTES, type PacketArena } from '../../platform/udp/port.ts'
 import { createSigningKey, importPublicKey, verifyEd25519 } from '../../solana/crypto/ed25519.ts'
@@ -244,7 +244,8 @@ describe('with a checking thread', () => {
 
   test('nothing invalid passes and nothing valid is lost while the thread is slow, dies and is restarted', (t) => {
     const random = createRandom(seedOf(t))
-    for (let run = 0; run < (isFull ? 100 : 6); run++) {
+    const runs = repeatsOf({ short: 6, full: 100 })
+    for (let run = 0; run < runs; run++) {
       const { sent, receive, release, openReader } = start(random(2) === 0 ? 4 : 256)
       let reader = openReader()
       reader.setAlive(true)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createRandom, isFull, seedOf } from '../../../test/support/property.ts'
+import { createRandom, repeatsOf, seedOf } from '../../../test/support/property.ts'
 import { brokenRule, decodeShred, merkleRoot } from '../../../test/support/shred-decoder.ts'
 import { blockPackets, LEADER_ID } from '../../../test/support/shreds.ts'
 import { encodeBase58 } from '../../solana/crypto/base58.ts'
@@ -83,7 +83,8 @@ test('with part of the tree known, detects any changed byte covered by the signa
     scanShred(first, 0, first.length, head)
     assert.deepEqual(Buffer.from(rootOfPacket(first, 0, head)), root)
     const proofs = createFecSetProofs(root)
-    for (let run = 0; run < (isFull ? 200_000 : 6_000); run++) {
+    const runs = repeatsOf({ short: 6_000, full: 200_000 })
+    for (let run = 0; run < runs; run++) {
       const packet = Uint8Array.from(set[random(64)] as Uint8Array)
       const isChanged = random(3) > 0
       // Not the retransmitter's signature, which is outside the tree.

@@ -11,7 +11,7 @@ import {
   pcapngFile,
   udpSegment,
 } from '../../../test/support/captures.ts'
-import { createRandom, isFull, mutate, seedOf } from '../../../test/support/property.ts'
+import { createRandom, mutate, repeatsOf, seedOf } from '../../../test/support/property.ts'
 import { blockPackets, LEADER_ID } from '../../../test/support/shreds.ts'
 import { openCapture } from './capture.ts'
 import { type FrameContent, readFrame } from './capture-packet.ts'
@@ -220,7 +220,8 @@ test('mutated captures never throw', async (t) => {
     Buffer.concat(PACKETS.slice(0, 2)),
   ]
   let damaged = 0
-  for (let run = 0; run < (isFull ? 50_000 : 1500); run++) {
+  const runs = repeatsOf({ short: 1500, full: 50_000 })
+  for (let run = 0; run < runs; run++) {
     const file = mutate(seeds[random(seeds.length)] as Buffer, random)
     const capture = await openCapture(chunked(file, 700))
     for await (const { link, bytes } of capture.records) if (link !== undefined) readFrame(link, bytes)
@@ -259,7 +260,7 @@ test('reads a capture built to exhaust memory and time to its end', async () => 
       yield packet
     }
   }
-  const many = isFull ? 150_000 : 4000
+  const many = repeatsOf({ short: 4000, full: 150_000 })
   const spread = await inspectCapture(manySlots(many), { slotMs: 400 })
   assert.equal(spread.totals.slots, many)
   assert.equal(spread.slots.length + spread.slotsUnlisted, many)

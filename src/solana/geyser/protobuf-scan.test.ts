@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { checkProperty, createRandom, isFull, mutate, randomBytesOf, seedOf } from '../../../test/support/property.ts'
+import {
+  checkProperty,
+  createRandom,
+  mutate,
+  randomBytesOf,
+  repeatsOf,
+  seedOf,
+} from '../../../test/support/property.ts'
 import { subscribeRequests } from '../../../test/support/subscribe-requests.ts'
 import { SubscribeRequestSchema } from '../gen/geyser_pb.ts'
 import { decodeMessage, encodeMessage } from './protobuf.ts'
@@ -171,7 +178,8 @@ test('for any bytes, the scan refuses with a rule or accepts a message that ever
   const random = createRandom(seedOf(t))
   const samples = fc.sample(subscribeRequests, { numRuns: 50, seed: seedOf(t) })
   let passed = 0
-  for (let run = 0; run < (isFull ? 200_000 : 5000); run++) {
+  const runs = repeatsOf({ short: 5000, full: 200_000 })
+  for (let run = 0; run < runs; run++) {
     const sample = encodeMessage(SubscribeRequestSchema, samples[random(samples.length)] ?? {})
     const bytes = run % 5 === 0 ? randomBytesOf(random, random(40)) : mutate(sample, random)
     const { problem, fields } = scan(bytes)

@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { checkProperty, createRandom, isFull, mutate, randomBytesOf, seedOf } from '../../../test/support/property.ts'
+import {
+  checkProperty,
+  createRandom,
+  mutate,
+  randomBytesOf,
+  repeatsOf,
+  seedOf,
+} from '../../../test/support/property.ts'
 import {
   type BlockMarker,
   decodeBlockMarker,
@@ -153,7 +160,8 @@ test('mutated markers never throw, and what is decoded has the bytes of the mark
   const random = createRandom(seedOf(t))
   const bytes = encodeBlockMarker(FOOTER)
   let accepted = 0
-  for (let run = 0; run < (isFull ? 300_000 : 5000); run++) {
+  const runs = repeatsOf({ short: 5000, full: 300_000 })
+  for (let run = 0; run < runs; run++) {
     const mutant = mutate(bytes, random)
     mutant.fill(0, 0, 8)
     const result = decodeBlockMarker(mutant)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createRandom, isFull, mutate, randomBytesOf, seedOf } from '../../../test/support/property.ts'
+import { createRandom, mutate, randomBytesOf, repeatsOf, seedOf } from '../../../test/support/property.ts'
 import { createSigningKey } from '../crypto/ed25519.ts'
 import { buildLegacyMessage, memoInstruction, signMessage } from '../transaction/build.ts'
 import { encodeOpaqueMarker } from './block-marker.ts'
@@ -93,7 +93,8 @@ test('mutated batches are accepted only when they encode back to the same bytes,
   const random = createRandom(seedOf(t))
   const bytes = encodeEntries(entries)
   let accepted = 0
-  for (let run = 0; run < (isFull ? 300_000 : 5000); run++) {
+  const runs = repeatsOf({ short: 5000, full: 300_000 })
+  for (let run = 0; run < runs; run++) {
     const mutant = mutate(bytes, random)
     const result = decodeBatch(mutant)
     if (!result.ok || result.kind !== 'entries') continue

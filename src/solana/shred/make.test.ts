@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createRandom, isFull, randomBytesOf, seedOf } from '../../../test/support/property.ts'
+import { createRandom, randomBytesOf, repeatsOf, seedOf } from '../../../test/support/property.ts'
 import { decodeShred, decodeSlot, merkleRoot } from '../../../test/support/shred-decoder.ts'
 import { createSigningKey } from '../crypto/ed25519.ts'
 import { type BlockToShred, makeShreds, type ShreddedBlock } from './make.ts'
@@ -78,7 +78,8 @@ function assertDecodes(block: ShreddedBlock, batches: Uint8Array[], packets = pa
 
 test('with a third of each FEC set lost, blocks are recovered byte for byte and signed by the leader', (t) => {
   const random = createRandom(seedOf(t))
-  for (let run = 0; run < (isFull ? 60 : 4); run++) {
+  const runs = repeatsOf({ short: 4, full: 60 })
+  for (let run = 0; run < runs; run++) {
     const batches = Array.from({ length: 1 + random(4) }, () => randomBytesOf(random, 1 + random(40_000)))
     const block = makeShreds(blockOf(batches))
     const survivors = block.sets.flatMap((set) => pick([...set.data, ...set.code], 64 - 21, random))

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createRandom, isFull, randomBytesOf, seedOf } from '../../../test/support/property.ts'
+import { createRandom, randomBytesOf, repeatsOf, seedOf } from '../../../test/support/property.ts'
 import { createSigningKey, importPublicKey } from '../crypto/ed25519.ts'
 import { makeShreds } from './make.ts'
 import { isSignedBy, rootOf } from './merkle.ts'
@@ -34,7 +34,8 @@ test('recovers all 64 shreds byte for byte from any 32, with the root that the l
   assert.equal(sets.length, 2)
   const key = importPublicKey(leader.publicKey)
   assert.ok(key !== undefined)
-  for (let run = 0; run < (isFull ? 300 : 10); run++) {
+  const runs = repeatsOf({ short: 10, full: 300 })
+  for (let run = 0; run < runs; run++) {
     for (const packets of sets) {
       const kept = [...packets]
       const lost = 1 + random(32)

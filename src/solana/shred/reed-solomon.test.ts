@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createRandom, isFull, randomBytesOf, seedOf } from '../../../test/support/property.ts'
+import { createRandom, randomBytesOf, repeatsOf, seedOf } from '../../../test/support/property.ts'
 import { combine, encodingMatrix, gfMultiply } from '../../../test/support/shred-decoder.ts'
 import { divide, multiply } from './galois-field.ts'
 import { encodeShards, recoverShards } from './reed-solomon.ts'
@@ -27,7 +27,8 @@ test('coding shards equal those of the Vandermonde matrix, for lengths around wo
 
 test('recovers all shards from any 32 of 64', (t) => {
   const random = createRandom(seedOf(t))
-  for (let run = 0; run < (isFull ? 2000 : 60); run++) {
+  const runs = repeatsOf({ short: 60, full: 2000 })
+  for (let run = 0; run < runs; run++) {
     const length = 1 + random(40)
     const data = Array.from({ length: 32 }, () => randomBytesOf(random, length))
     const all = [...data, ...encodeShards(data)]

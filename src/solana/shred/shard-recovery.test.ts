@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { test } from 'node:test'
-import { createRandom, isFull, randomBytesOf, seedOf } from '../../../test/support/property.ts'
+import { createRandom, randomBytesOf, repeatsOf, seedOf } from '../../../test/support/property.ts'
 import { dataNodeOf } from './data-node.ts'
 import { buildTree, hashLeaf } from './merkle.ts'
 import { encodeShards } from './reed-solomon.ts'
@@ -16,7 +16,8 @@ for (const [name, create] of [
   test(`any 32 of 64 shards rebuild the missing data shards, with ${name} instructions`, (t) => {
     const random = createRandom(seedOf(t))
     const recovery = new ShardRecovery(create())
-    for (let run = 0; run < (isFull ? 2000 : 60); run++) {
+    const runs = repeatsOf({ short: 60, full: 2000 })
+    for (let run = 0; run < runs; run++) {
       const length = [987, 923, 1, 16][run % 4] as number
       const data = Array.from({ length: 32 }, () => randomBytesOf(random, length))
       const all = [...data, ...encodeShards(data)]

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createRandom, isFull, randomBytesOf, seedOf } from '../../../test/support/property.ts'
+import { createRandom, randomBytesOf, repeatsOf, seedOf } from '../../../test/support/property.ts'
 import { brokenRule, decodeShred } from '../../../test/support/shred-decoder.ts'
 import { createSigningKey } from '../crypto/ed25519.ts'
 import { makeShreds } from './make.ts'
@@ -192,7 +192,8 @@ test('mutated packets never throw, and both decoders agree on each', (t) => {
   const random = createRandom(seedOf(t))
   const packets = Object.values(samples)
   const seen = new Set<string>()
-  for (let run = 0; run < (isFull ? 1_000_000 : 30_000); run++) {
+  const runs = repeatsOf({ short: 30_000, full: 1_000_000 })
+  for (let run = 0; run < runs; run++) {
     const packet = Uint8Array.from(packets[random(packets.length)] as Uint8Array)
     for (let left = 1 + random(3); left > 0; left--) {
       packet[64 + random(25)] = random(3) === 0 ? random(256) : random(2) === 0 ? random(4) * 32 : 0

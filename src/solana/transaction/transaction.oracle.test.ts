@@ -11,7 +11,14 @@ import {
 } from '@solana/kit'
 import fc from 'fast-check'
 import { encodeParsedTransaction } from '../../../test/support/encode-transaction.ts'
-import { checkProperty, createRandom, isFull, mutate, randomBytesOf, seedOf } from '../../../test/support/property.ts'
+import {
+  checkProperty,
+  createRandom,
+  mutate,
+  randomBytesOf,
+  repeatsOf,
+  seedOf,
+} from '../../../test/support/property.ts'
 import { isDecodeFault, parseTransaction } from './transaction.ts'
 import { hasDuplicateKey } from './types.ts'
 
@@ -201,7 +208,8 @@ test('accepts mutated bytes only when kit encodes them back to the same bytes, a
   const shapes = fc.sample(shape, { seed, numRuns: 300 })
   const wires = shapes.map((given) => buildWithKit(given).wire).filter((wire) => wire.length <= 1100)
   let accepted = 0
-  for (let run = 0; run < (isFull ? 200_000 : 4000); run++) {
+  const runs = repeatsOf({ short: 4000, full: 200_000 })
+  for (let run = 0; run < runs; run++) {
     const wire = mutate(wires[random(wires.length)] as Uint8Array, random)
     const result = parseTransaction(wire)
     let kit: ReturnType<typeof decodeWithKit> | undefined

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createRandom, isFull, seedOf } from '../../../../test/support/property.ts'
+import { createRandom, repeatsOf, seedOf } from '../../../../test/support/property.ts'
 import { QueryError } from '../../query/error.ts'
 import { isSymbol, type Token, tokenize } from '../../query/sql-tokens.ts'
 import { parseStatement } from '../../query/statement.ts'
@@ -11,7 +11,7 @@ import { applyClickHousePolicy } from './policy.ts'
 const validate = (sql: string) =>
   applyClickHousePolicy(parseStatement(sql), { tables: PUBLISHED_NAMES, database: 'chain' })
 
-const COUNT = isFull ? 1_000_000 : 4_000
+const COUNT = repeatsOf({ short: 4_000, full: 1_000_000 })
 
 test(`T14: of ${COUNT} generated statements those that pass name only published tables`, (t) => {
   const random = createRandom(seedOf(t))

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createRandom, isFull, mutate, seedOf } from '../../../../test/support/property.ts'
+import { createRandom, mutate, repeatsOf, seedOf } from '../../../../test/support/property.ts'
 import { systemClock } from '../../process/clock.ts'
 import { type ReadRequest, startHttpReaders } from './test-readers.ts'
 
@@ -164,7 +164,7 @@ const essence = ({ method, target, headers }: ReadRequest) => ({ method, target,
 test('the fast path and node:http read the same requests, or refuse them in the same way', async (t) => {
   await using readers = await startHttpReaders(systemClock)
   const random = createRandom(seedOf(t))
-  const cases = isFull ? 100_000 : 4000
+  const cases = repeatsOf({ short: 4000, full: 100_000 })
   const seen = { fastPath: 0, handedOver: 0, refused: 0 }
   for (let done = 0; done < cases; done++) {
     const requests = Array.from({ length: 1 + random(3) }, () => makeRequest(random))
