@@ -15,12 +15,23 @@ import { startWsReaders } from './support/ws-readers.ts'
  * The gateway with one and two threads beside nginx with one and two workers, by turns in one run. Proxy, node and load share the cores of the machine, so
  * the figure to compare is the CPU time per call, delivery or message; the rate is reported. One JSON line per interface with the medians and ratios,
  * and one with the memory of further threads at rest.
- * Streams are measured at a fixed rate, where two threads read half as many messages at a time each, and as fast as they are read (`full`), where
- * both have more to read than they read at once.
- *   node bench/workers.ts [seconds per figure, 5] [rounds, 3] [rpc,ws,grpc,ws-full,grpc-full,memory]
+ * The load is measured in three ways. One load for all: two threads share what one serves, so each reads half as much at a time. The same load for each
+ * (`each`): two threads get twice the load of one, which shows what a call costs beside another thread and nothing else. Streams also as fast as they
+ * are read (`full`), where both have more to read than they read at once.
+ *   node bench/workers.ts [seconds per figure, 5] [rounds, 3] [rpc,ws,grpc,rpc-each,ws-each,grpc-each,ws-full,grpc-full,memory]
  */
 const [seconds = 5, rounds = 3] = process.argv.slice(2, 4).map(Number)
-const wanted = process.argv[4]?.split(',') ?? ['rpc', 'ws', 'grpc', 'ws-full', 'grpc-full', 'memory']
+const wanted = process.argv[4]?.split(',') ?? [
+  'rpc',
+  'ws',
+  'grpc',
+  'rpc-each',
+  'ws-each',
+  'grpc-each',
+  'ws-full',
+  'grpc-full',
+  'memory',
+]
 const ALL_CORES = '0-1'
 /** Two threads compile twice, which counts as CPU time of the process. */
 const WARM_UP_SECONDS = 10
@@ -42,6 +53,8 @@ const MEMORY_WORKERS = [1, 2, 4]
 type Proxy = PinnedProcess & { readonly port: number; readonly token: string }
 type Figures = { readonly perSecond: number; readonly cpuMicros: number }
 type Interface = 'rpc' | 'ws' | 'grpc'
+/** `all`: the whole load for any number of threads. `each`: half of it for each thread. `full`: streams without a limit of their rate. */
+type LoadMode = 'all' | 'each' | 'full'
 /** The proxies that are compared: which program, with how many threads or processes. */
 const PROXIES = [
   { name: 'sluice1', program: 'sluice', workers: 1 },
@@ -51,12 +64,13 @@ const PROXIES = [
 ] as const
 type ProxyName = (typeof PROXIES)[number]['name']
 
-async function compare(kind: Interface, isFull: boolean): Promise<void> {
+async function compare(kind: Interface, mode: LoadMode): Promise<void> {
   const runs = new Map<ProxyName, Figures[]>(PROXIES.map(({ name }) => [name, []]))
   for (let round = 0; round < rounds; round++) {
     for (const { name, program, workers } of PROXIES) {
       await using running = new AsyncDisposableStack()
-      const node = running.use(await startNode(kind, isFull))
+      const share = mode === 'each' ? workers / 2 : 1
+      const node = running.use(await startNode(kind, mode === 'full' ? 0 : GRPC_PER_SECOND * share))
       const proxy = running.use(
         program === 'sluice'
           ? await startSluice(kind, node.port, workers)
@@ -68,7 +82,7 @@ async function compare(kind: Interface, isFull: boolean): Promise<void> {
               workers,
             }),
       )
-      runs.get(name)?.push(await MEASURES[kind](proxy, node.port))
+      runs.get(name)?.push(await MEASURES[kind](proxy, node.port, share))
     }
   }
   const figures = Object.fromEntries([...runs].map(([name, all]) => [name, medianOf(all)])) as Record<
@@ -77,7 +91,7 @@ async function compare(kind: Interface, isFull: boolean): Promise<void> {
   >
   const { sluice1, sluice2, nginx1, nginx2 } = figures
   report({
-    bench: `workers-${kind}${isFull ? '-full' : ''}`,
+    bench: `workers-${kind}${mode === 'all' ? '' : `-${mode}`}`,
     ...figures,
     cpuTwoToOne: ratio(sluice2.cpuMicros, sluice1.cpuMicros),
     cpuToNginxOne: ratio(sluice1.cpuMicros, nginx1.cpuMicros),
@@ -87,7 +101,10 @@ async function compare(kind: Interface, isFull: boolean): Promise<void> {
 }
 
 /** The node behind the proxy: nginx with a fixed response, or a process that sends a stream. */
-async function startNode(kind: Interface, isFull = false): Promise<PinnedProcess & { readonly port: number }> {
+async function startNode(
+  kind: Interface,
+  grpcPerSecond = GRPC_PER_SECOND,
+): Promise<PinnedProcess & { readonly port: number }> {
   if (kind === 'rpc') {
     const port = await freePort()
     const filler = 'x'.repeat(320)
@@ -102,7 +119,7 @@ async function startNode(kind: Interface, isFull = false): Promise<PinnedProcess
     })
   }
   const script = join(import.meta.dirname, `support/${kind}-node-process.ts`)
-  const args = kind === 'ws' ? [isFull ? 0 : WS_PER_SECOND, 600] : [isFull ? 0 : GRPC_PER_SECOND]
+  const args = kind === 'ws' ? [grpcPerSecond === 0 ? 0 : WS_PER_SECOND, 600] : [grpcPerSecond]
   const node = startPinned(ALL_CORES, process.execPath, [script, ...args.map(String)])
   const { port } = JSON.parse(await node.firstLine()) as { port: number }
   return { ...node, port }
@@ -131,17 +148,17 @@ function configOf(workers: number, nodePort: number, kind: Interface): string {
   ].join('\n')
 }
 
-const MEASURES: Readonly<Record<Interface, (proxy: Proxy, nodePort: number) => Promise<Figures>>> = {
-  async rpc(proxy) {
+const MEASURES: Readonly<Record<Interface, (proxy: Proxy, nodePort: number, share: number) => Promise<Figures>>> = {
+  async rpc(proxy, _nodePort, share) {
     const { port, token } = proxy
-    const load = { core: ALL_CORES, port, token, body: CALL, connections: RPC_CONNECTIONS }
+    const load = { core: ALL_CORES, port, token, body: CALL, connections: RPC_CONNECTIONS * share }
     await runWrk({ ...load, seconds: WARM_UP_SECONDS })
     const before = proxy.cpuMicros()
     const { perSecond, requests, failed } = await runWrk({ ...load, seconds })
     if (failed > 0) throw new Error(`${failed} of ${requests} calls failed`)
     return figuresOf(perSecond, proxy.cpuMicros() - before, requests)
   },
-  async ws(proxy, nodePort) {
+  async ws(proxy, nodePort, share) {
     await using load = await startWsReaders({
       program: compileC(folder, 'ws-readers'),
       core: ALL_CORES,
@@ -149,7 +166,7 @@ const MEASURES: Readonly<Record<Interface, (proxy: Proxy, nodePort: number) => P
       path: '/',
       token: proxy.token,
       subscribe: SUBSCRIBE,
-      clients: WS_CLIENTS,
+      clients: WS_CLIENTS * share,
       measureMs: seconds * 1000,
     })
     await fetch(`http://127.0.0.1:${nodePort}/start`).then((response) => response.text())
@@ -158,9 +175,9 @@ const MEASURES: Readonly<Record<Interface, (proxy: Proxy, nodePort: number) => P
     const { messages, seconds: took } = await load.measure()
     return figuresOf(messages / took, proxy.cpuMicros() - before, messages)
   },
-  async grpc(proxy) {
+  async grpc(proxy, _nodePort, share) {
     const script = join(import.meta.dirname, 'support/grpc-clients-process.ts')
-    const args = [proxy.port, proxy.token, GRPC_STREAMS, seconds * 1000, WARM_UP_SECONDS * 1000].map(String)
+    const args = [proxy.port, proxy.token, GRPC_STREAMS * share, seconds * 1000, WARM_UP_SECONDS * 1000].map(String)
     await using load = startPinned(ALL_CORES, process.execPath, [script, ...args])
     let before = 0
     for await (const line of createInterface({ input: load.child.stdout as NodeJS.ReadableStream })) {
@@ -210,8 +227,9 @@ function report(line: object): void {
 const folder = await mkdtemp(join(tmpdir(), 'sluice-bench-workers-'))
 let started = 0
 try {
-  for (const kind of ['rpc', 'ws', 'grpc'] as const) if (wanted.includes(kind)) await compare(kind, false)
-  for (const kind of ['ws', 'grpc'] as const) if (wanted.includes(`${kind}-full`)) await compare(kind, true)
+  for (const kind of ['rpc', 'ws', 'grpc'] as const) if (wanted.includes(kind)) await compare(kind, 'all')
+  for (const kind of ['rpc', 'ws', 'grpc'] as const) if (wanted.includes(`${kind}-each`)) await compare(kind, 'each')
+  for (const kind of ['ws', 'grpc'] as const) if (wanted.includes(`${kind}-full`)) await compare(kind, 'full')
   if (wanted.includes('memory')) await measureMemory()
 } finally {
   await rm(folder, { recursive: true, force: true })
