@@ -17,7 +17,7 @@ import {
  * The relay compared with a C program that only fans out (reference/shred-fanout.c), alternating in one run: the program under test on one core,
  * load and destinations on the other; with signature checks the checking thread may use both. One JSON line per figure, with both sides and the ratio. The
  * C program checks neither format nor duplicates nor signatures. The goal of 0.9 is for the relay without signature checks; with them, the ratio to the same
- * C program shows their cost. `ratioToJoined` compares with a C program that uses the same system calls as the relay, with larger batches.
+ * C program shows their cost, and `ratioToHashing` compares with a C program that computes the hashes of the packets, which every check of their content needs. `ratioToJoined` compares with a C program that uses the same system calls as the relay, with larger batches.
  *   node bench/shreds.ts [seconds per measurement, 2 by default] [rounds, 2] [what: fan-out, lossless, latency; all by default]
  *     --signatures on|off   one of the two only
  *     --priority P          the C program and the relay with this priority: raised or realtime
@@ -49,6 +49,7 @@ const DIRECT_SECONDS_MAX = 5
 const REFERENCES = [
   { name: 'c', variant: 'c' },
   { name: 'c joined', variant: 'c joined' },
+  { name: 'c hashing', variant: 'c hashing' },
 ] as const
 
 type Measured = Awaited<ReturnType<FanOutBench['run']>>
@@ -95,7 +96,7 @@ async function measureFanOut({ run }: FanOutBench, n: number): Promise<void> {
   const runs = new Map<string, Measured[]>()
   for (let round = 0; round < rounds; round++) {
     for (const { name, variant } of [...REFERENCES, ...relays]) {
-      const isSigned = typeof variant === 'object' && variant.signatures === true
+      const isSigned = variant === 'c hashing' || (typeof variant === 'object' && variant.signatures === true)
       const [file, rate] = isSigned ? ([signed, SIGNED_RATE] as const) : ([unsigned, 0] as const)
       addTo(runs, name, await run(variant, { file, rate, seconds, destinations: n }))
     }
@@ -115,6 +116,8 @@ async function measureFanOut({ run }: FanOutBench, n: number): Promise<void> {
       ratioPerCpuSecond: ratio(middle(name, 'perCpuSecond'), middle('c', 'perCpuSecond')),
       ratioToJoined: ratio(middle(name, 'perSecond'), middle('c joined', 'perSecond')),
       ratioToJoinedPerCpuSecond: ratio(middle(name, 'perCpuSecond'), middle('c joined', 'perCpuSecond')),
+      ratioToHashing: ratio(middle(name, 'perSecond'), middle('c hashing', 'perSecond')),
+      hashingToReference: ratio(middle('c hashing', 'perSecond'), middle('c', 'perSecond')),
       ...cpuPerPacket(runs, name),
     })
   }

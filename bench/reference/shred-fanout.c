@@ -1,12 +1,15 @@
 /*
  * The reference of bench/shreds.ts: reads packets from one UDP port in batches and sends each batch to N connected destinations with one
  * UDP_SEGMENT send per packet size. It reads only the length of a packet: no check, no dedupe, no caps. With JOIN 0 it reads 32 at a
- * time and passes the kernel a vector of packets; with JOIN 1 it makes the system calls of the relay: 48 at a time, copied into one buffer.
- *   shred-fanout PORT N FIRST_DESTINATION_PORT JOIN
+ * time and passes the kernel a vector of packets; with JOIN 1 it makes the system calls of the relay: 48 at a time, copied into one buffer. With HASH 1 it
+ * also computes what a check of the content cannot do without: SHA-256 of the packet up to its proof, and of one pair of nodes (libcrypto). It compares
+ * nothing and checks no signature.
+ *   shred-fanout PORT N FIRST_DESTINATION_PORT JOIN HASH
  * Prints a line with elapsed milliseconds, CPU milliseconds, and the packets in and out so far every 200 ms, and a last one at SIGTERM. Ends with its parent.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
@@ -30,6 +33,10 @@
 #define SLOT 2048
 #define DATA_BYTES 1203
 #define CODE_BYTES 1228
+/* Behind the signature and before the proof of six entries and the retransmitter's part, with the prefix of a leaf. */
+#define SIGNATURE_BYTES 64
+#define PROOF_BYTES 120
+#define PAIR_BYTES 66
 #define DESTINATIONS_MAX 256
 #define TELL_MS 200
 
@@ -70,9 +77,20 @@ static unsigned long send_group(int fd, struct iovec *vectors, size_t vector_cou
   return sendmsg(fd, &header, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? 0 : count;
 }
 
+typedef unsigned char *(*sha256_fn)(const unsigned char *data, size_t bytes, unsigned char *digest);
+
+static sha256_fn load_sha256(void) {
+  void *library = dlopen("libcrypto.so.3", RTLD_NOW);
+  sha256_fn found = library == NULL ? NULL : (sha256_fn)dlsym(library, "SHA256");
+  if (found == NULL) { fputs("libcrypto.so.3 with SHA256 is needed\n", stderr); exit(1); }
+  return found;
+}
+
 int main(int argc, char **argv) {
-  if (argc != 5) return 2;
+  if (argc != 6) return 2;
   int join = atoi(argv[4]);
+  sha256_fn sha256 = atoi(argv[5]) ? load_sha256() : NULL;
+  unsigned char digest[32];
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   int count = atoi(argv[2]);
   if (count < 1 || count > DESTINATIONS_MAX) return 2;
@@ -119,6 +137,11 @@ int main(int argc, char **argv) {
     if (got <= 0) continue;
     received += (unsigned long)got;
     size_t data_count = 0, code_count = 0;
+    for (int i = 0; sha256 != NULL && i < got; i++) {
+      const unsigned char *bytes = (const unsigned char *)packets[i] + SIGNATURE_BYTES;
+      sha256(bytes, headers[i].msg_len - SIGNATURE_BYTES - PROOF_BYTES, digest);
+      sha256(bytes, PAIR_BYTES, digest);
+    }
     for (int i = 0; i < got; i++) {
       if (headers[i].msg_len < CODE_BYTES) {
         if (join) memcpy(joined_data + DATA_BYTES * data_count, packets[i], DATA_BYTES);

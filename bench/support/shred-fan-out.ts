@@ -9,7 +9,10 @@ import type { UdpEngine } from '../../src/platform/udp/port.ts'
 import { blockPackets } from '../../test/support/shreds.ts'
 
 /** The program under test: the C program, or the relay in one of its modes. */
-export type Variant = 'c' | 'c joined' | RelayVariant
+export type Variant = keyof typeof C_ARGUMENTS | RelayVariant
+
+/** Its arguments JOIN and HASH. */
+const C_ARGUMENTS = { c: [0, 0], 'c joined': [1, 0], 'c hashing': [0, 1] } as const
 
 export type RelayVariant = {
   readonly engine?: UdpEngine
@@ -126,7 +129,7 @@ export async function openFanOutBench(programs: Programs): Promise<FanOutBench> 
       typeof variant === 'string'
         ? start(
             '0',
-            [...WITH_PRIORITY[priority], programs.fanOut, port, n, firstPort, variant === 'c' ? 0 : 1].map(String),
+            [...WITH_PRIORITY[priority], programs.fanOut, port, n, firstPort, ...C_ARGUMENTS[variant]].map(String),
           )
         : startRelay(variant, n)
     const deadlineMs = performance.now() + START_MS
