@@ -35,6 +35,7 @@ test('the request id of a refusal on each interface is found by logs tail --requ
   const at = async (service: string) => `http://${await running.address(service)}`
   const find = async (requestId: string) => {
     const tail = await gateway.sluice('logs', 'tail', '--request', requestId, '--json')
+    assert.equal(tail.code, 0, tail.stderr)
     return tail.stdout
       .split('\n')
       .filter((line) => line !== '')
