@@ -2,7 +2,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type DocsUrl, ERRORS, type ErrorContext } from '../contract/errors.ts'
 import { versionHeaders } from '../contract/versions.ts'
 import { createKeyedBuckets } from '../core/keyed-buckets.ts'
-import { contentFieldsOf, isJsonRequest, splitTarget } from '../platform/http/request-headers.ts'
+import {
+  contentFieldsOf,
+  ENCODING_REFUSED,
+  isEncoded,
+  isJsonRequest,
+  splitTarget,
+} from '../platform/http/request-headers.ts'
 import { createPathRules, type Paths, sendPathRefusal } from '../platform/http/server/path-rules.ts'
 import type { PostHead } from '../platform/http/server/post.ts'
 import { respondToPost } from '../platform/http/server/post-fallback.ts'
@@ -20,7 +26,7 @@ import type { Accept } from './accept/accept.ts'
 import { type Decoded, decodeText, decodeWire } from './accept/decode.ts'
 import { type Refusal, refuseLimit, retryAfterOf, type TipTerms } from './accept/refusal.ts'
 import type { RefusalReporter } from './accept/refusal-reporter.ts'
-import { bodyBytesMaxOf, createRpcPosts, ENCODED, responseTooLarge } from './accept/rpc-post.ts'
+import { bodyBytesMaxOf, createRpcPosts, responseTooLarge, UNCOMPRESSED } from './accept/rpc-post.ts'
 import { isSettled, printReceipt, signatureKeyOf } from './receipts/receipt.ts'
 import type { Receipts } from './receipts/receipts.ts'
 
@@ -256,9 +262,11 @@ function writeRefusal(response: ServerResponse, refusal: Refusal, { requestId, d
 }
 
 function refuseMediaType(request: IncomingMessage, response: ServerResponse, requestId: string): void {
-  const message = request.headers['content-encoding'] === undefined ? RAW_TYPES : ENCODED
+  const isEncoding = isEncoded(request)
+  const message = isEncoding ? ENCODING_REFUSED : RAW_TYPES
   const body = { error: 'unsupported-media-type', message, request_id: requestId }
-  sendJson(response, ERRORS['unsupported-media-type'].http, body, CORS)
+  const headers = isEncoding ? { ...CORS, ...UNCOMPRESSED } : CORS
+  sendJson(response, ERRORS['unsupported-media-type'].http, body, headers)
 }
 
 const RAW_TYPES =
@@ -286,7 +294,7 @@ function createConnectionAddress(addressOf: (head: PostHead) => string): (head: 
 }
 
 function rawKindOf(request: IncomingMessage): 'bytes' | 'text' | undefined {
-  if (request.headers['content-encoding'] !== undefined) return undefined
+  if (isEncoded(request)) return undefined
   const type = (request.headers['content-type'] ?? 'application/octet-stream').toLowerCase()
   if (/^application\/octet-stream *(;|$)/.test(type)) return 'bytes'
   return /^text\/plain *(;|$)/.test(type) ? 'text' : undefined

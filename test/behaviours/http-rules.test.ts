@@ -246,6 +246,17 @@ describe('every HTTP listener', () => {
     assert.match(json.message ?? '', /octet-stream.*text\/plain.*application\/json/)
   })
 
+  it('the raw endpoint of the sender takes the encoding identity, and names it where it refuses another', async () => {
+    for (const [encoding, status, accepted] of [
+      ['identity', 400, null],
+      ['gzip', 415, 'identity'],
+    ] as const) {
+      const headers = { 'content-type': 'application/octet-stream', 'content-encoding': encoding }
+      const refused = await ask('sender', '/api/v1/transactions', { method: 'POST', headers, body: 'abc' })
+      assert.deepEqual([refused.status, refused.headers.get('accept-encoding')], [status, accepted], encoding)
+    }
+  })
+
   it('a batch of too many calls is 413 with the limit and its size', async () => {
     const { batchItemsMax } = executionOptions.parse({}).rpc
     for (const [listener, path, size] of [

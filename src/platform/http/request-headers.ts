@@ -70,13 +70,30 @@ export function contentFieldsOf(headers: readonly string[]): ContentFields {
 
 /** Whether the body is compressed, where none may be. */
 export function isEncoded({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
-  const encoding = headers['content-encoding']?.trim().toLowerCase()
-  return encoding !== undefined && encoding !== '' && encoding !== 'identity'
+  return isCompressed(headers['content-encoding']?.trim().toLowerCase())
+}
+
+/** The same for the value of `contentFieldsOf`. */
+export function isCompressed(contentEncoding: string | undefined): boolean {
+  return contentEncoding !== undefined && contentEncoding !== '' && contentEncoding !== 'identity'
 }
 
 /** The message of a 415. */
 export const ENCODING_REFUSED = 'Content-Encoding: send the body uncompressed'
 export const JSON_REQUIRED = 'Content-Type: application/json is required'
+
+/** Host and port (RFC 9112 section 3.2): a name or an IPv4 address of the characters of RFC 3986, an IPv6 address in brackets, or nothing. */
+const HOST = /^(?:\[[\w:.~%!$&'()*+,;=-]+\]|(?:[\w.~!$&'()*+,;=-]|%[\da-f]{2})*)(?::\d*)?$/i
+
+/** Whether a Host value follows the grammar. A server refuses any other with 400. */
+export function isHost(value: string): boolean {
+  return HOST.test(value)
+}
+
+/** Whether an Upgrade value, a list of protocols (RFC 9110 section 7.8), has WebSocket. */
+export function offersWebSocket(upgrade: string | undefined): boolean {
+  return upgrade?.split(',').some((protocol) => protocol.trim().toLowerCase() === 'websocket') === true
+}
 
 /** Path and query of a request target (RFC 9112 section 3.2), the query without its question mark; scheme and host of the absolute form are dropped. */
 export function splitTarget(target: string | undefined): { path: string; query: string } {

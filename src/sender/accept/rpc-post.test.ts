@@ -62,3 +62,19 @@ for (const [what, headers, bodyBytes, status] of [
     assert.equal((await respond('b')).status, status, 'others have reads of their own')
   })
 }
+
+test('a compressed body is refused with the encodings that are accepted; identity is none', async () => {
+  const { posts } = openTest()
+  const validate = (encoding: string) => {
+    const headers = [...JSON_HEAD, 'content-encoding', encoding]
+    return posts.validate({ target: '/', headers, bodyBytes: 10, connection: { remoteAddress: 'a' } })
+  }
+  for (const encoding of ['gzip', 'identity, gzip']) {
+    const decision = validate(encoding)
+    assert('response' in decision, encoding)
+    const { status, headers, body } = await decision.response
+    assert.deepEqual([status, headers['accept-encoding']], [415, 'identity'], encoding)
+    assert.match(String(body), /uncompressed/)
+  }
+  for (const encoding of ['identity', ' Identity', '']) assert(!('response' in validate(encoding)), encoding)
+})

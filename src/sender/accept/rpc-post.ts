@@ -2,7 +2,13 @@ import { isUtf8 } from 'node:buffer'
 import { type DocsUrl, ERRORS, type ErrorContext } from '../../contract/errors.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Random } from '../../core/random.ts'
-import { contentFieldsOf, isJsonRequest, JSON_REQUIRED } from '../../platform/http/request-headers.ts'
+import {
+  contentFieldsOf,
+  ENCODING_REFUSED,
+  isCompressed,
+  isJsonRequest,
+  JSON_REQUIRED,
+} from '../../platform/http/request-headers.ts'
 import type { HttpResponse, PostHandler, PostHead } from '../../platform/http/server/post.ts'
 import { createRequestIds } from '../../platform/http/server/request-id.ts'
 import { writeError } from '../../solana/json/json-rpc.ts'
@@ -88,7 +94,13 @@ export function responseTooLarge(bodyBytesMax: number, errors: ErrorContext): Ht
 }
 
 function refuseMediaType(message: string, errors: ErrorContext): HttpResponse {
-  return refuseRequest('unsupported-media-type', message, { fix: ERRORS['unsupported-media-type'].fix }, errors)
+  const refused = refuseRequest(
+    'unsupported-media-type',
+    message,
+    { fix: ERRORS['unsupported-media-type'].fix },
+    errors,
+  )
+  return message === ENCODING_REFUSED ? { ...refused, headers: { ...refused.headers, ...UNCOMPRESSED } } : refused
 }
 
 /** Refuses a request as a whole, in the status too. */
@@ -103,11 +115,12 @@ function refuseRequest(
   return { status, headers: JSON_TYPE, body: JSON.stringify({ jsonrpc: '2.0', error, id: null }) }
 }
 
+/** The encodings that are accepted (RFC 9110 section 15.5.16). */
+export const UNCOMPRESSED = { 'accept-encoding': 'identity' } as const
+
 /** Why the body is not read: it must be JSON, without a content encoding. */
 function contentFaultOf(headers: readonly string[]): string | undefined {
   const { contentType, contentEncoding, origin } = contentFieldsOf(headers)
-  if (contentEncoding !== undefined) return ENCODED
+  if (isCompressed(contentEncoding)) return ENCODING_REFUSED
   return isJsonRequest({ contentType, origin }) ? undefined : JSON_REQUIRED
 }
-
-export const ENCODED = 'Content-Encoding is not supported: send the body uncompressed'
