@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { ADMIN_BODIES } from '../../contract/schemas/admin.ts'
 import { contentFieldsOf, isJsonRequest, JSON_REQUIRED } from '../../platform/http/request-headers.ts'
@@ -51,13 +52,17 @@ export async function readJson(request: IncomingMessage): Promise<{ bytes: Buffe
   if (read.body.length === 0) return { bytes: read.body, value: undefined }
   if (!isJsonRequest(contentFieldsOf(request.rawHeaders)))
     throw new AdminError('not-json', JSON_REQUIRED, 'Send JSON with Content-Type: application/json.')
+  // Decoded as text, a name with other bytes would change on its way into the store.
+  if (!isUtf8(read.body)) throw notJson()
   try {
     return { bytes: read.body, value: JSON.parse(read.body.toString()) as unknown }
   } catch {
     // The parser's message may quote the body.
-    throw invalid('the body is not valid JSON', 'Send one JSON object in UTF-8.')
+    throw notJson()
   }
 }
+
+const notJson = () => invalid('the body is not valid JSON', 'Send one JSON object in UTF-8.')
 
 /** The body as the schema of the route has it. A route without a body takes none, or an empty object. */
 export function validateBody(found: FoundRoute, value: unknown): unknown {
