@@ -99,6 +99,8 @@ test('requires the bearer token for metrics, not for health', async () => {
   assert.equal((await sluice.ask('/metrics')).status, 401)
   assert.equal((await sluice.ask('/metrics', { headers: { authorization: 'Bearer open-sesamo' } })).status, 401)
   assert.equal((await sluice.ask('/metrics', { headers: { authorization: 'Bearer open-sesame' } })).status, 200)
+  assert.equal((await sluice.ask('/metrics', { headers: { authorization: 'bearer open-sesame' } })).status, 200)
+  assert.equal((await sluice.ask('/metrics', { headers: { authorization: 'Basic open-sesame' } })).status, 401)
   assert.equal((await sluice.ask('/healthz')).status, 200)
 })
 

@@ -96,7 +96,8 @@ function age(sinceMs: number, nowMs: number): number {
 function hasBearer(request: IncomingMessage, expected: Secret): boolean {
   const values = request.headersDistinct['authorization'] ?? []
   if (values.length !== 1) return false
-  const sent = Buffer.from(values[0] as string)
+  // The scheme is matched without case (RFC 9110 section 11.1).
+  const sent = Buffer.from((values[0] as string).replace(/^bearer /i, 'Bearer '))
   const required = Buffer.from(`Bearer ${expected.reveal()}`)
   return sent.length === required.length && timingSafeEqual(sent, required)
 }
