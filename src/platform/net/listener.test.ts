@@ -162,7 +162,7 @@ test('HTTP without TLS on a TLS port gets 400 with what to do, however the reque
     for await (const chunk of client) text += String(chunk)
     assert.match(
       text,
-      /^HTTP\/1\.1 400 Bad Request\r\n[^]*\r\n\r\n\{"error":"tls-required","message":"this port speaks TLS/,
+      /^HTTP\/1\.1 400 Bad Request\r\n[^]*\r\ndate: [^\r]+ GMT\r\n\r\n\{"error":"tls-required","message":"this port speaks TLS/,
     )
   }
   assert.deepEqual(refused, ['tls-handshake', 'tls-handshake', 'tls-handshake'])

@@ -20,7 +20,7 @@ const BODY = JSON.stringify({
   message: 'this port speaks TLS, and the request came without it',
   fix: 'Use https:// instead of http://, wss:// instead of ws://, and TLS credentials for gRPC.',
 })
-const RESPONSE = `HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(BODY)}\r\nconnection: close\r\n\r\n${BODY}`
+const HEAD = `HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(BODY)}\r\nconnection: close\r\n`
 
 /**
  * The first bytes of a connection to a TLS port. One that begins as an HTTP request in plain text gets a response that says so: the handshake would fail,
@@ -41,7 +41,7 @@ export function createTlsEntry({ clock, firstByteMs, onTls, onRefused }: TlsEntr
     })
     // What follows of the request is discarded: a close with unread bytes would reset the connection and with it the response.
     socket.resume()
-    socket.end(RESPONSE)
+    socket.end(`${HEAD}date: ${new Date(clock.nowMs()).toUTCString()}\r\n\r\n${BODY}`)
   }
 
   return {

@@ -6,6 +6,7 @@ import {
   validateHeaderValue,
 } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { systemClock } from '../../process/clock.ts'
 
 /** An unread body of up to this size is discarded; after the response to a larger one the connection is closed. */
 const DISCARD_BYTES_MAX = 64 * 1024
@@ -36,8 +37,16 @@ export function sendText(
     ...(hasBody ? { 'content-type': 'text/plain; charset=utf-8', 'content-length': bytes.byteLength } : {}),
     'x-content-type-options': 'nosniff',
     ...headers,
+    ...closingField(response, headers),
   })
   response.end(response.req.method === 'HEAD' ? undefined : bytes)
+}
+
+/** The runtime keeps the connection open for a `connection` field that does not say `close`, also where it is the last response. */
+function closingField(response: ServerResponse, { connection }: OutgoingHttpHeaders): OutgoingHttpHeaders {
+  if (connection === undefined || /\bclose\b/i.test(String(connection))) return {}
+  const isLast = !response.shouldKeepAlive || response.req.httpVersion === '1.0'
+  return isLast ? { connection: `close, ${String(connection)}` } : {}
 }
 
 /** Whether a response now leaves more of the request body unread than is worth discarding. */
@@ -58,6 +67,8 @@ export function sendRaw(socket: Duplex, status: number, body: string, headers: O
   const fields: OutgoingHttpHeaders = {
     'content-type': 'application/json',
     'content-length': Buffer.byteLength(body),
+    // RFC 9110 section 6.6.1: in every response of a server that has a clock.
+    date: new Date(systemClock.nowMs()).toUTCString(),
     connection: 'close',
     ...headers,
   }
