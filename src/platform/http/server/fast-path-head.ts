@@ -1,5 +1,6 @@
 import { HeaderCache } from '../client/header-cache.ts'
 import { isLineEnd, nameEnd, printableEnd } from '../field-bytes.ts'
+import { isHost } from '../request-headers.ts'
 
 /**
  * The head of a request in the one form that nearly all have. Every other form is left to the complete parser: nothing here is an error. What is
@@ -72,8 +73,10 @@ export function parseFastPathHead(bytes: Buffer): FastPathHead | undefined {
     headers.push(name, value)
     if (!RELEVANT_NAME_LENGTHS.has(name.length)) continue
     const lower = name.toLowerCase()
-    if (lower === 'host') hosts += 1
-    else if (lower === 'content-length') {
+    if (lower === 'host') {
+      if (!isHost(value)) return undefined
+      hosts += 1
+    } else if (lower === 'content-length') {
       if (!LENGTH.test(value)) return undefined
       lengths += 1
       bodyBytes = Number(value)

@@ -3,9 +3,13 @@ import type { Duplex } from 'node:stream'
 
 /**
  * Writes `100 Continue` after the responses to earlier requests of the connection. The runtime writes it at once, for a pipelined request into the
- * middle of another response. A response that has begun by then needs no interim one.
+ * middle of another response. A response that has begun by then needs no interim one. A request with another expectation is a request like any
+ * other here: the runtime would respond with 417 itself, without a look at the rest of its head, and read what follows.
  */
 export function continueInTurn(http: Server, isRefused: (request: IncomingMessage) => boolean): void {
+  http.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) =>
+    http.emit('request', request, response),
+  )
   http.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     if (!isRefused(request)) {
       if (response.socket !== null) response.writeContinue()
@@ -93,14 +97,18 @@ function hasBody({ request: { headers } }: Turn): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 }
 
-/** Delays an upgrade until the responses to earlier requests of its connection are sent. The runtime hands the socket over at once. */
-export function upgradeInTurn(
+/**
+ * Delays an upgrade, or a request for a tunnel, until the responses to earlier requests of its connection are sent. The runtime hands the socket over
+ * at once.
+ */
+export function handOverInTurn(
   http: Server,
+  event: 'upgrade' | 'connect',
   take: (request: IncomingMessage, socket: Duplex, head: Buffer) => void,
 ): void {
   const last = new WeakMap<Duplex, ServerResponse>()
   http.on('request', (request: IncomingMessage, response: ServerResponse) => last.set(request.socket, response))
-  http.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+  http.on(event, (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on('error', ignore)
     const earlier = last.get(socket)
     if (earlier === undefined || earlier.closed) return take(request, socket, head)

@@ -9,10 +9,12 @@ import type { TlsFilesOptions } from '../../net/tls-files.ts'
 import { createStallWatch } from '../../net/write-stall.ts'
 import { delay, systemClock } from '../../process/clock.ts'
 import type { Logger } from '../../telemetry/logger.ts'
+import { offersWebSocket } from '../request-headers.ts'
 import { BODY_PIECES, limitBodyPieces, WAITING_BODY_PIECES } from './body-pieces.ts'
 import { createFastPathServer, type FastPathServer } from './fast-path-server.ts'
-import { continueInTurn, RequestTurns, upgradeInTurn } from './pipelined.ts'
+import { continueInTurn, handOverInTurn, RequestTurns } from './pipelined.ts'
 import type { PostHandler } from './post.ts'
+import { refuseHead } from './refuse-head.ts'
 import { sendJson, sendRaw } from './reply.ts'
 
 export type HttpServerOptions = {
@@ -243,8 +245,7 @@ function createHttp(
     // Checked by `refuseHead`: after its own refusal the runtime would go on with the next requests.
     requireHostHeader: false,
     // Other protocols, such as the h2c that some clients offer with every request, are ignored (RFC 9110 section 7.8).
-    shouldUpgradeCallback: ({ headers }) =>
-      deps.onUpgrade !== undefined && /\bwebsocket\b/i.test(headers.upgrade ?? ''),
+    shouldUpgradeCallback: ({ headers }) => deps.onUpgrade !== undefined && offersWebSocket(headers.upgrade),
   })
   http.maxHeadersCount = options.headerFieldsMax
   http.maxRequestsPerSocket = options.requestsPerConnectionMax
@@ -252,7 +253,7 @@ function createHttp(
   Object.assign(http, { httpAllowHalfOpen: true })
   const { onUpgrade } = deps
   if (onUpgrade) {
-    upgradeInTurn(http, (request, socket, head) => {
+    handOverInTurn(http, 'upgrade', (request, socket, head) => {
       const refusal = refuseHead(request, options)
       if (refusal) return sendRaw(socket, refusal.status, JSON.stringify(refusal.body))
       onUpgrade(request, socket, head)
@@ -260,6 +261,8 @@ function createHttp(
       if (!socket.writableEnded) onUpgraded(socket)
     })
   }
+  // Without a listener the runtime closes the connection and sends nothing.
+  handOverInTurn(http, 'connect', (_request, socket) => sendRaw(socket, 501, JSON.stringify(NO_TUNNEL)))
   http.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
     const { headTooLarge: own } = deps
     turns.fail(socket, () => {
@@ -274,35 +277,13 @@ function createHttp(
   return http
 }
 
+/** RFC 9110 section 15.6.2: CONNECT is served for no target. */
+const NO_TUNNEL = { error: 'method-not-implemented', message: 'CONNECT is not served: this is no proxy' }
+
 const CLIENT_ERRORS: Readonly<Record<string, readonly [number, string]>> = {
   HPE_HEADER_OVERFLOW: [431, 'headers-too-large'],
   HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'body-too-large'],
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'request-timeout'],
-}
-
-type HeadRefusal = { status: number; body: { error: string } }
-type HeadLimits = { readonly headerFieldsMax: number; readonly fieldBytesMax: number }
-
-/** Refuses heads that node:http accepts and other parsers may read differently (T5). */
-function refuseHead(request: IncomingMessage, limits: HeadLimits): HeadRefusal | undefined {
-  const { rawHeaders: fields, httpVersion } = request
-  if (httpVersion !== '1.1' && httpVersion !== '1.0') return { status: 505, body: { error: 'http-version' } }
-  if (fields.length / 2 > limits.headerFieldsMax) return { status: 431, body: { error: 'too-many-headers' } }
-  let hosts = 0
-  let bytes = 0
-  for (let i = 0; i < fields.length; i += 2) {
-    const name = fields[i] as string
-    bytes += name.length + (fields[i + 1] as string).length
-    if (bytes > limits.fieldBytesMax) return { status: 431, body: { error: 'headers-too-large' } }
-    if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1
-    // Parsers disagree on codings other than chunked, and on chunked over HTTP/1.0 (RFC 9112 sections 6.1 and 7).
-    if (name.length === 17 && name.toLowerCase() === 'transfer-encoding') {
-      const isChunked = httpVersion === '1.1' && fields[i + 1]?.toLowerCase() === 'chunked'
-      if (!isChunked) return { status: 400, body: { error: 'transfer-encoding' } }
-    }
-  }
-  if (hosts > 1) return { status: 400, body: { error: 'several-hosts' } }
-  return hosts === 0 && httpVersion === '1.1' ? { status: 400, body: { error: 'no-host' } } : undefined
 }
 
 function runHandler(handle: () => void | Promise<void>, response: ServerResponse, log: Logger): void {
