@@ -16,6 +16,7 @@ export async function openRawWs(
   url: string,
   headers: Readonly<Record<string, string | undefined>> = {},
   version = '1.1',
+  method = 'GET',
 ): Promise<RawWs> {
   const { hostname, port, pathname, search } = new URL(url)
   const socket = connect({ host: hostname, port: Number(port), noDelay: true })
@@ -47,7 +48,7 @@ export async function openRawWs(
   }
   const lines = Object.entries(fields).filter(([, value]) => value !== undefined)
   socket.write(
-    `GET ${pathname}${search} HTTP/${version}\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`,
+    `${method} ${pathname}${search} HTTP/${version}\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`,
   )
   await until('the handshake response is complete', () => seen.head !== '')
   return seen

@@ -55,6 +55,32 @@ test('refuses to upgrade HTTP/1.0', async () => {
   assert.deepEqual([server.admitted(), server.ws.connections()], [0, 0])
 })
 
+test('refuses a handshake without a valid key, and one that is no GET, in JSON with a request id', async () => {
+  await using server = await start()
+  for (const [status, error, headers] of [
+    [400, 'invalid-handshake', { 'sec-websocket-key': undefined }],
+    [400, 'invalid-handshake', { 'sec-websocket-key': 'abc' }],
+    [400, 'invalid-handshake', { 'sec-websocket-protocol': 'a,,b' }],
+  ] as const) {
+    const { head } = await openRawWs(server.url, { ...headers, 'x-request-id': 'mine' })
+    assert.match(head, new RegExp(`^HTTP/1\\.1 ${status} [^]*\r\ncontent-type: application/json\r\n`))
+    assert.match(head, /\r\nx-request-id: mine\r\n/)
+    assert.match(head, new RegExp(`"error":"${error}"`))
+  }
+  const { head } = await openRawWs(server.url, {}, '1.1', 'POST')
+  assert.match(head, /^HTTP\/1\.1 405 [^]*\r\nallow: GET\r\n[^]*"error":"method-not-allowed"/)
+  assert.deepEqual(server.ws.connections(), 0)
+})
+
+test('accepts an offer of several protocols, WebSocket among them', async () => {
+  await using server = await start()
+  for (const upgrade of ['websocket, h2c', 'h2c, WebSocket', 'WEBSOCKET']) {
+    const { head, socket } = await openRawWs(server.url, { upgrade })
+    assert.match(head, /^HTTP\/1\.1 101 [^]*\r\nUpgrade: websocket/, upgrade)
+    socket.destroy()
+  }
+})
+
 test('negotiates no sub-protocol', async () => {
   await using server = await start()
   const { head, socket } = await openRawWs(server.url, { 'sec-websocket-protocol': 'graphql-ws, jsonrpc' })

@@ -3,7 +3,9 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
 import type { Clock } from '../../core/clock.ts'
+import { offersWebSocket } from '../http/request-headers.ts'
 import { sendRaw } from '../http/server/reply.ts'
+import { requestIdOf } from '../http/server/request-id.ts'
 import { createFairFlushScheduler } from '../net/fair-flush-scheduler.ts'
 import { WsCloseCode } from './close-codes.ts'
 import { ServerWsConnection, type WsConnection, type WsConnectionOptions, type WsMeter } from './connection.ts'
@@ -84,6 +86,10 @@ export function createWsServer(given: WsServerOptions, deps: WsServerDeps): WsSe
       for (const [name, value] of Object.entries(headersFor(request.url ?? '/') ?? {})) lines.push(`${name}: ${value}`)
     })
   }
+  // The library's own response would be text without the headers of the listener.
+  library.on('wsClientError', ({ message }, socket, request) => {
+    sendRefusal(request, socket, { status: 400, body: JSON.stringify({ error: 'invalid-handshake', message }) })
+  })
   const heartbeat = clock.setRepeating(options.pingMs, () => {
     const newestMs = clock.monotonicMs() - Math.min(FIRST_REQUEST_MS, options.pingMs / 2)
     for (const connection of connections)
@@ -93,12 +99,16 @@ export function createWsServer(given: WsServerOptions, deps: WsServerDeps): WsSe
 
   function upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     const refusal = refuse(request)
-    if (refusal) {
-      sendRaw(socket, refusal.status, refusal.body, { ...headersFor?.(request.url ?? '/'), ...refusal.headers })
-      return
-    }
+    if (refusal) return sendRefusal(request, socket, refusal)
+    // The library takes no list of protocols.
+    request.headers.upgrade = 'websocket'
     if (options.isDeflateOffered === true) declineOtherOffers(request)
     library.handleUpgrade(request, socket, head, (ws) => onConnection(open(ws, socket), request))
+  }
+
+  function sendRefusal(request: IncomingMessage, socket: Duplex, { status, body, headers }: WsRefusal): void {
+    const common = { ...headersFor?.(request.url ?? '/'), 'x-request-id': requestIdOf(request) }
+    sendRaw(socket, status, body, { ...common, ...headers })
   }
 
   /** A function of its own: what lives as long as the connection does not hold the handshake's request and headers in memory. */
@@ -123,6 +133,7 @@ export function createWsServer(given: WsServerOptions, deps: WsServerDeps): WsSe
   }
 
   function refuse(request: IncomingMessage): WsRefusal | undefined {
+    if (request.method !== 'GET') return NOT_A_GET
     if (!isHandshake(request)) return NOT_A_HANDSHAKE
     if (isDraining) return unavailable('the server is shutting down')
     if (connections.size >= options.connectionsMax)
@@ -175,11 +186,17 @@ function declineOtherOffers({ headers }: IncomingMessage): void {
 
 /** RFC 6455 section 4.2.1: version 13, over HTTP/1.1. The library accepts version 8 and HTTP/1.0 too. */
 function isHandshake({ httpVersion, headers }: IncomingMessage): boolean {
-  return httpVersion === '1.1' && headers['sec-websocket-version'] === '13'
+  return httpVersion === '1.1' && headers['sec-websocket-version'] === '13' && offersWebSocket(headers.upgrade)
 }
 
 function unavailable(error: string): WsRefusal {
   return { status: 503, body: JSON.stringify({ error }), headers: { 'retry-after': '5' } }
+}
+
+const NOT_A_GET: WsRefusal = {
+  status: 405,
+  body: JSON.stringify({ error: 'method-not-allowed', message: 'a WebSocket is opened with GET', methods: ['GET'] }),
+  headers: { allow: 'GET' },
 }
 
 const NOT_A_HANDSHAKE: WsRefusal = {
