@@ -94,4 +94,15 @@ describe('a WebSocket', () => {
     assert.equal(client.frames[1]?.opcode, OPCODE.close)
     node.hold = undefined
   })
+
+  it('of execution beyond connectionsMax is 503 with the request id under which it is recorded', async () => {
+    const noted: string[] = []
+    const deps = { refusals: { note: ({ requestId }: { requestId: string }) => void noted.push(requestId) } }
+    await using execution = await startTestExecution({ settings: { connectionsMax: 1 }, deps })
+    const first = await openRawWs(`${execution.ws}/v1/ws`)
+    const { head } = await openRawWs(`${execution.ws}/v1/ws`, { 'x-request-id': 'mine' })
+    assert.match(head, /^HTTP\/1\.1 503 [^]*\r\nx-request-id: mine\r\n[^]*limit reached: 1 connections/)
+    assert.deepEqual(noted, ['mine'])
+    first.socket.destroy()
+  })
 })

@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream'
 import { STREAM_CLOSE } from '../../contract/stream-events.ts'
 import { versionHeaders } from '../../contract/versions.ts'
 import { sendRaw } from '../../platform/http/server/reply.ts'
+import { requestIdOf } from '../../platform/http/server/request-id.ts'
 import { createSlicedChecks } from '../../platform/process/sliced-checks.ts'
 import type { WsConnection } from '../../platform/ws/connection.ts'
 import { createWsServer } from '../../platform/ws/server.ts'
@@ -142,7 +143,9 @@ export function createWsEndpoint(options: WsServerOptions, deps: WsServerDeps): 
       if (server.connections() >= options.connectionsMax) {
         metrics.refused.inc({ reason: 'connections' })
         const error = `limit reached: ${options.connectionsMax} connections`
-        const headers = { ...versionHeaders?.(request.url ?? '/'), 'retry-after': '5' }
+        const requestId = requestIdOf(request, deps)
+        deps.refusals?.note({ requestId, interface: 'execution', status: 503, message: error })
+        const headers = { ...versionHeaders?.(request.url ?? '/'), 'x-request-id': requestId, 'retry-after': '5' }
         return sendRaw(socket, 503, JSON.stringify({ error }), headers)
       }
       server.upgrade(request, socket, head)
