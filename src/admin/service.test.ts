@@ -132,6 +132,10 @@ describe('the admin API', () => {
     assert.equal((await change({ [CSRF_HEADER]: csrf, origin: admin.url })).status, 200)
     const shown = (await (await fetch(`${admin.url}/v1/session`, { headers: { cookie } })).json()) as object
     assert.equal((shown as { csrf_token: string }).csrf_token, csrf)
+    const head = await fetch(`${admin.url}/v1/session`, { method: 'HEAD', headers: { cookie } })
+    assert.deepEqual([head.status, await head.text()], [200, ''])
+    const put = await fetch(`${admin.url}/v1/session`, { method: 'PUT', headers: { cookie } })
+    assert.deepEqual([put.status, put.headers.get('allow')], [405, 'POST, GET, HEAD, DELETE'])
 
     const out = { method: 'DELETE', headers: { cookie, [CSRF_HEADER]: csrf } }
     assert.equal((await fetch(`${admin.url}/v1/session`, out)).status, 200)

@@ -1,7 +1,13 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { ADMIN_BODIES } from '../../contract/schemas/admin.ts'
-import { contentFieldsOf, isJsonRequest, JSON_REQUIRED } from '../../platform/http/request-headers.ts'
+import {
+  contentFieldsOf,
+  ENCODING_REFUSED,
+  isEncoded,
+  isJsonRequest,
+  JSON_REQUIRED,
+} from '../../platform/http/request-headers.ts'
 import { readBody } from '../../platform/http/server/read-body.ts'
 import { AdminError } from './errors.ts'
 import type { FoundRoute } from './find-route.ts'
@@ -52,6 +58,10 @@ export async function readJson(request: IncomingMessage): Promise<{ bytes: Buffe
   if (read.body.length === 0) return { bytes: read.body, value: undefined }
   if (!isJsonRequest(contentFieldsOf(request.rawHeaders)))
     throw new AdminError('not-json', JSON_REQUIRED, 'Send JSON with Content-Type: application/json.')
+  if (isEncoded(request))
+    throw new AdminError('not-json', ENCODING_REFUSED, 'Send it without Content-Encoding.', {
+      'accept-encoding': 'identity',
+    })
   // Decoded as text, a name with other bytes would change on its way into the store.
   if (!isUtf8(read.body)) throw notJson()
   try {

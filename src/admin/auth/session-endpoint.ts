@@ -30,14 +30,15 @@ export async function respondToSession(
     const { id, session } = sessions.open({ kind: 'token', adminId: admin.id, tokenSha256: admin.sha256 })
     return { status: 201, body: describe(admin, session), headers: { 'set-cookie': sessionCookie(id, { isSecure }) } }
   }
-  if (request.method !== 'GET' && request.method !== 'DELETE')
+  const isRead = request.method === 'GET' || request.method === 'HEAD'
+  if (!isRead && request.method !== 'DELETE')
     throw new AdminError('method-not-allowed', 'this path takes POST, GET, DELETE', 'Use one of these methods.', {
-      allow: 'POST, GET, DELETE',
+      allow: 'POST, GET, HEAD, DELETE',
     })
   const { admin, session } = await authenticator.authenticate(request, address)
   if (session === undefined)
     throw new AdminError('not-found', 'the request has no session', 'Sign in with POST /v1/session.')
-  if (request.method === 'GET') return { status: 200, body: describe(admin, session.session), headers: {} }
+  if (isRead) return { status: 200, body: describe(admin, session.session), headers: {} }
   refuseForgery(request, session.session)
   sessions.end(session.id)
   const headers = { 'set-cookie': sessionCookie('', { isSecure, isEnded: true }) }
