@@ -1,13 +1,15 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Clock } from '../core/clock.ts'
 import type { SharedTable } from '../core/shared-table.ts'
-import { sendJson } from '../platform/http/server/reply.ts'
+import { type PathRefusal, type PathRules, sendPathRefusal } from '../platform/http/server/path-rules.ts'
 import { type StaticFiles, sendStaticFile } from '../platform/http/server/static-file.ts'
 import { createAddressRateLimit } from './address-rate-limit.ts'
 import type { ListenerMeter } from './metrics.ts'
 
 export type DocumentEndpointDeps = {
   readonly files: StaticFiles
+  /** The rules of the listener, for what is no file. */
+  readonly refusePath: PathRules
   readonly clock: Clock
   readonly meter: Pick<ListenerMeter, 'refused'>
   /** The buckets of all threads; without it they are of this thread alone. */
@@ -30,6 +32,7 @@ export type DocumentRequest = {
 /** `/docs`: the documents, without a token, so every address has a rate limit. */
 export function createDocumentEndpoint({
   files,
+  refusePath,
   clock,
   meter,
   table,
@@ -37,12 +40,9 @@ export function createDocumentEndpoint({
   const rateLimit = createAddressRateLimit(DOCUMENTS_LIMIT, { clock, meter, table })
   return ({ request, response, path, requestId, remoteAddress, headers, files: others }) => {
     if (!rateLimit.admit({ response, remoteAddress, requestId, headers })) return
-    if (request.method !== 'GET' && request.method !== 'HEAD') {
-      const body = { error: 'method-not-allowed', request_id: requestId }
-      return sendJson(response, 405, body, { ...headers, allow: 'GET, HEAD, OPTIONS' })
-    }
     const file = (others ?? files)(path)
-    if (file === undefined) return sendJson(response, 404, { error: 'not-found', request_id: requestId }, headers)
+    const refusal = refusePath(request.method, path, file && ['GET'])
+    if (refusal !== undefined || file === undefined) return sendPathRefusal(response, refusal ?? NO_FILE, headers)
     sendStaticFile(request, response, file, headers)
     if (request.method === 'GET' && response.statusCode === 200)
       rateLimit.charge(remoteAddress, file.body.length / BYTES_PER_DOCUMENT)
@@ -51,6 +51,13 @@ export function createDocumentEndpoint({
 
 export function isDocumentPath(path: string): boolean {
   return path === '/docs' || path.startsWith('/docs/')
+}
+
+/** Of a path that the listener lists and that has no file. */
+const NO_FILE: PathRefusal = {
+  status: 404,
+  body: { error: 'not-found', message: 'this path has no document' },
+  headers: {},
 }
 
 /** The burst lets a program read every document once. */

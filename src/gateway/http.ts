@@ -81,6 +81,7 @@ export function startRpcServer(options: { listen: ListenerOptions }, deps: RpcSe
   const refusePath = createPathRules(paths, { isPreflighted: true })
   const serveDocument = createDocumentEndpoint({
     files: deps.documents,
+    refusePath,
     clock,
     meter,
     table: limits?.buckets.documents,
@@ -119,7 +120,7 @@ export function startRpcServer(options: { listen: ListenerOptions }, deps: RpcSe
       }
       if (path === '/health') {
         const isAdmitted = health.admit({ response, remoteAddress: addressOf(request), requestId, headers: CORS })
-        return isAdmitted ? sendText(response, 200, deps.health(), CORS) : undefined
+        return isAdmitted ? sendText(response, 200, deps.health(), HEALTH_HEADERS) : undefined
       }
       const head = {
         headers: request.rawHeaders,
@@ -140,6 +141,9 @@ export function startRpcServer(options: { listen: ListenerOptions }, deps: RpcSe
     },
   })
 }
+
+/** A cache in front would report a health that is over. */
+const HEALTH_HEADERS = { ...CORS, 'cache-control': 'no-store' }
 
 /** Preflights, unknown paths and wrong methods. */
 const HEALTH_LIMIT = { limit: 'healthPerSecond', noun: 'health requests', perSecond: 50, burst: 500 }

@@ -166,7 +166,10 @@ describe('the served documents', () => {
       assert.equal(packed.headers['content-encoding'], 'gzip')
       assert.notEqual(packed.headers['etag'], etag)
       assert.deepEqual(gunzipSync(packed.body), plain.body)
-      assert.equal((await get(base, '/docs/errors', { method: 'POST' })).status, 405)
+      const posted = await get(base, '/docs/errors', { method: 'POST' })
+      const { error, methods } = JSON.parse(posted.body.toString()) as Record<string, unknown>
+      assert.deepEqual([posted.status, error, methods], [405, 'method-not-allowed', ['GET']])
+      assert.equal(posted.headers['allow'], 'GET, HEAD, OPTIONS')
     }
   })
 
