@@ -83,7 +83,10 @@ export function startIndexerServer(options: IndexerServerOptions, deps: IndexerS
     if (isPreflight) return sendText(response, 204, '', preflightHeaders(crossOrigin))
     if (refusal !== undefined) return sendPathRefusal(response, refusal)
     if (isPing(request, path, search))
-      return sendText(response, 200, 'Ok.\n', { 'x-clickhouse-server-display-name': options.displayName })
+      return sendText(response, 200, 'Ok.\n', {
+        'cache-control': 'no-store',
+        'x-clickhouse-server-display-name': options.displayName,
+      })
     const startedMs = clock.monotonicMs()
     const seconds = (): number => (clock.monotonicMs() - startedMs) / 1000
     let queryId = createUlid(clock.nowMs(), random)
@@ -145,6 +148,8 @@ export function startIndexerServer(options: IndexerServerOptions, deps: IndexerS
 
   function commonHeaders(queryId: string): Record<string, string> {
     return {
+      // A result is for these credentials, which a cache does not see where they are in fields of their own.
+      'cache-control': 'no-store',
       'x-clickhouse-query-id': queryId.replaceAll(/[^\x21-\x7e]/g, '?'),
       'x-clickhouse-timezone': 'UTC',
       'x-clickhouse-server-display-name': options.displayName,

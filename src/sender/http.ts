@@ -58,6 +58,8 @@ const noReceiptMessage = (receiptsMax: number) =>
   `there is no receipt for this signature: receipts are kept for 10 minutes, the last ${receiptsMax} (receiptsMax) of them; a transaction without a response may have been sent nevertheless, so look for it on the chain`
 
 const CORS = { 'access-control-allow-origin': '*', 'access-control-expose-headers': 'x-request-id, retry-after' }
+/** Of what changes from one moment to the next: a cache may keep any response, a 404 too, that does not say otherwise. */
+const CURRENT = { ...CORS, 'cache-control': 'no-store' }
 const PREFLIGHT = {
   ...CORS,
   'access-control-allow-methods': 'POST, GET, OPTIONS',
@@ -124,7 +126,7 @@ export function startSenderServer(options: ServerOptions, deps: ServerDeps): Pro
     '/api/v1/getTipAccounts': respondToRpc,
     '/api/v1/getBundleStatuses': respondToRpc,
     '/api/v1/getInflightBundleStatuses': respondToRpc,
-    '/ping': ({ response }) => sendText(response, 200, 'ok', CORS),
+    '/ping': ({ response }) => sendText(response, 200, 'ok', CURRENT),
     '/tips': ({ response }) =>
       sendJson(response, 200, { min_tip_lamports: terms.minTipLamports, tip_accounts: terms.tipAccounts }, CORS),
   }
@@ -217,17 +219,17 @@ export function startSenderServer(options: ServerOptions, deps: ServerDeps): Pro
 
   async function sendReceipt({ response, query, requestId, address }: HttpCall, signature: string): Promise<void> {
     if (!SIGNATURE.test(signature)) {
-      return sendJson(response, 404, { error: 'not-found', message: NO_SIGNATURE, request_id: requestId }, CORS)
+      return sendJson(response, 404, { error: 'not-found', message: NO_SIGNATURE, request_id: requestId }, CURRENT)
     }
     const waitSeconds = query.get('wait') ?? '0'
     if (!/^\d{1,3}$/.test(waitSeconds) || Number(waitSeconds) > WAIT_SECONDS_MAX) {
       const message = `wait is an integer number of seconds up to ${WAIT_SECONDS_MAX}`
-      return sendJson(response, 400, { error: 'invalid-params', message, request_id: requestId }, CORS)
+      return sendJson(response, 400, { error: 'invalid-params', message, request_id: requestId }, CURRENT)
     }
     const receipt = receipts.get(signatureKeyOf(signature))
     if (receipt === undefined) {
       const message = noReceiptMessage(options.receiptsMax)
-      return sendJson(response, 404, { error: 'not-found', message, request_id: requestId }, CORS)
+      return sendJson(response, 404, { error: 'not-found', message, request_id: requestId }, CURRENT)
     }
     if (Number(waitSeconds) > 0 && !isSettled(receipt)) {
       const wait = receipts.wait(receipt, Number(waitSeconds) * 1000, address)
@@ -236,7 +238,7 @@ export function startSenderServer(options: ServerOptions, deps: ServerDeps): Pro
       response.once('close', wait.cancel)
       await wait.ended
     }
-    sendJson(response, 200, printReceipt(receipt), { ...CORS, 'cache-control': 'no-store' })
+    sendJson(response, 200, printReceipt(receipt), CURRENT)
   }
 
   function refuse(response: ServerResponse, refusal: Refusal, requestId: string): void {

@@ -116,7 +116,7 @@ describe('every HTTP listener', () => {
   for (const listener of LISTENERS) {
     it(`${listener}: an unknown path is 404 in JSON with the paths that exist, and is not echoed`, async () => {
       for (const method of ['GET', 'POST']) {
-        for (const path of ['/no-such-path', '//', '/v1', '/%2e%2e/secret', '/no-such-path?query=SELECT%201']) {
+        for (const path of ['/no-such-path', '//', '/v1', '/docs/no-such-path', '/%2e%2e/secret', '/no-such-path?query=SELECT%201']) {
           const { status, json, text, headers } = await ask(listener, path, { method })
           assert.deepEqual([status, json.error], [404, 'not-found'], `${method} ${path}`)
           assert.match(json.message ?? '', /does not exist/)
@@ -145,6 +145,22 @@ describe('every HTTP listener', () => {
       }
     })
   }
+
+  it('no cache keeps what changes, or what is for one customer', async () => {
+    for (const [listener, path, status] of [
+      ['rpc', '/health', 200],
+      ['sender', '/ping', 200],
+      ['sender', `/v1/transactions/${'1'.repeat(64)}`, 404],
+      ['sender', `/v1/transactions/${'1'.repeat(64)}?wait=x`, 400],
+      ['execution', '/v1/status', 200],
+      ['indexer', '/ping', 200],
+      ['indexer', '/?query=SELECT%201', 401],
+      ['operator', '/healthz', 200],
+    ] as const) {
+      const response = await ask(listener, path)
+      assert.deepEqual([response.status, response.headers.get('cache-control')], [status, 'no-store'], path)
+    }
+  })
 
   it('OPTIONS is 204 without a token on every path of a customer, and grants SQL to configured origins only', async () => {
     for (const listener of LISTENERS.filter((each) => each !== 'operator')) {
