@@ -116,7 +116,14 @@ describe('every HTTP listener', () => {
   for (const listener of LISTENERS) {
     it(`${listener}: an unknown path is 404 in JSON with the paths that exist, and is not echoed`, async () => {
       for (const method of ['GET', 'POST']) {
-        for (const path of ['/no-such-path', '//', '/v1', '/docs/no-such-path', '/%2e%2e/secret', '/no-such-path?query=SELECT%201']) {
+        for (const path of [
+          '/no-such-path',
+          '//',
+          '/v1',
+          '/docs/no-such-path',
+          '/%2e%2e/secret',
+          '/no-such-path?query=SELECT%201',
+        ]) {
           const { status, json, text, headers } = await ask(listener, path, { method })
           assert.deepEqual([status, json.error], [404, 'not-found'], `${method} ${path}`)
           assert.match(json.message ?? '', /does not exist/)
