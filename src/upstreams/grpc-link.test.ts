@@ -145,3 +145,36 @@ test('connections that their node has gracefully closed do not count against grp
   await until('the oldest is closed', () => node.sessions.size === 64)
   assert.equal(ended, 1)
 })
+
+test('calls at the same time do not share a connection beyond the limit of its node', async () => {
+  let streams = 0
+  const sessions = new Set<ServerHttp2Session>()
+  const server = createServer({ settings: { maxConcurrentStreams: 2 } })
+  server.on('session', (session) => void sessions.add(session))
+  server.on('stream', (stream) => {
+    stream.on('error', () => {})
+    stream.respond({ ':status': 200, 'content-type': 'application/grpc' })
+    streams += 1
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  try {
+    await using rig = await startRig({
+      clock: systemClock,
+      nodes: [{ name: 'a', grpc: url }],
+      connections: { grpcPerNodeMax: 3 },
+    })
+    const { grpc } = rig.upstreams.of(undefined)
+    const openSome = async (count: number) => {
+      const opened = await Promise.all(Array.from({ length: count }, () => grpc.open('/a/b', {})))
+      return opened.filter(({ ok }) => ok).length
+    }
+    assert.equal(await openSome(5), 5)
+    await until('each is at the node, none waits for another to end', () => streams === 5)
+    assert.equal(sessions.size, 3)
+    assert.equal(await openSome(4), 1, 'the others find no connection')
+  } finally {
+    for (const session of sessions) session.destroy()
+    server.close()
+  }
+})

@@ -65,6 +65,16 @@ export function forwardedMetadata(metadata: Readonly<Record<string, string | und
  */
 const DRAINING_PER_NODE_MAX = 64
 
+/** New connections that take no call from the start, because their node allows no streams or sends GOAWAY at once; then the call is not opened there. */
+const REFUSING_MAX = 2
+
+type OpenedCall = {
+  readonly path: string
+  readonly metadata: Readonly<Record<string, string | undefined>>
+  readonly isStream: boolean
+  readonly isMovable: (() => boolean) | undefined
+}
+
 type NodeSessions = {
   readonly open: Set<GrpcSession>
   opening: Promise<GrpcSession | undefined> | undefined
@@ -105,24 +115,54 @@ export function createGrpcLinks(
     return session
   }
 
-  /** A connection that can carry one more call; concurrent calls wait for the same new one. */
-  async function sessionOf(node: UpstreamNode): Promise<GrpcSession | undefined> {
-    const ofNode = sessions.get(node)
-    if (ofNode === undefined) return undefined
-    for (let attempt = 0; attempt < 2; attempt++) {
-      const usable = [...ofNode.open].filter(({ isUsable }) => isUsable)
-      const [least] = usable.toSorted((a, b) => a.openStreams - b.openStreams)
-      if (least !== undefined) return least
-      const draining = [...ofNode.open].filter(({ isDraining }) => isDraining)
-      if (ofNode.open.size - draining.length >= options.grpcPerNodeMax) return undefined
-      if (draining.length >= DRAINING_PER_NODE_MAX) draining[0]?.[Symbol.dispose]()
-      ofNode.opening ??= connect(node, ofNode).finally(() => {
-        ofNode.opening = undefined
-      })
-      const opened = await ofNode.opening
-      if (opened === undefined || opened.isUsable) return opened
+  /** The connection with the fewest calls among those that can carry one more. */
+  function usableOf({ open }: NodeSessions): GrpcSession | undefined {
+    const [least] = [...open].filter(({ isUsable }) => isUsable).toSorted((a, b) => a.openStreams - b.openStreams)
+    return least
+  }
+
+  /** One more connection, where the node may have one; concurrent calls wait for the same. */
+  async function connectOnceMore(node: UpstreamNode, ofNode: NodeSessions): Promise<GrpcSession | undefined> {
+    const draining = [...ofNode.open].filter(({ isDraining }) => isDraining)
+    if (ofNode.open.size - draining.length >= options.grpcPerNodeMax) return undefined
+    if (draining.length >= DRAINING_PER_NODE_MAX) draining[0]?.[Symbol.dispose]()
+    ofNode.opening ??= connect(node, ofNode).finally(() => {
+      ofNode.opening = undefined
+    })
+    return ofNode.opening
+  }
+
+  /** Opens the call on a connection of the node. Nothing is awaited between the choice of the connection and the call: there may be room for one only. */
+  async function openAt(node: UpstreamNode, how: OpenedCall): Promise<GrpcStream | undefined> {
+    for (let refusing = 0; refusing < REFUSING_MAX; ) {
+      const ofNode = sessions.get(node)
+      // The node may have been removed in the meantime.
+      if (ofNode === undefined) return undefined
+      const usable = usableOf(ofNode)
+      if (usable !== undefined) return openOn(usable, { ...how, node, ofNode })
+      const opened = await connectOnceMore(node, ofNode)
+      if (opened === undefined) return undefined
+      // Where other calls were faster, the next connection is for this one.
+      if (!opened.isUsable && opened.openStreams === 0) refusing += 1
     }
     return undefined
+  }
+
+  function openOn(session: GrpcSession, call: OpenedCall & { node: UpstreamNode; ofNode: NodeSessions }): GrpcStream {
+    const { path, metadata, isStream, isMovable, node, ofNode } = call
+    const meter = metrics.of(node.label)
+    const stream = session.open(path, forwardedMetadata(metadata))
+    node.openStreams.add('grpc')
+    meter.grpcStreams.inc()
+    if (isStream) ofNode.streams.add(stream)
+    if (isMovable !== undefined) ofNode.movable.set(stream, isMovable)
+    stream.onEnd(() => {
+      ofNode.streams.delete(stream)
+      ofNode.movable.delete(stream)
+      node.openStreams.remove('grpc')
+      meter.grpcStreams.dec()
+    })
+    return stream
   }
 
   function availableNode(name: string, except: UpstreamNode | undefined): UpstreamNode | undefined {
@@ -138,24 +178,8 @@ export function createGrpcLinks(
       for (let attempt = 0; attempt < 2; attempt++) {
         const node = only === undefined ? pool.pick('grpc', view, tried) : availableNode(only, tried)
         if (node === undefined) break
-        const session = await sessionOf(node)
-        const ofNode = sessions.get(node)
-        // The node may have been removed in the meantime.
-        if (session !== undefined && ofNode !== undefined) {
-          const meter = metrics.of(node.label)
-          const stream = session.open(path, forwardedMetadata(metadata))
-          node.openStreams.add('grpc')
-          meter.grpcStreams.inc()
-          if (isStream) ofNode.streams.add(stream)
-          if (isMovable !== undefined) ofNode.movable.set(stream, isMovable)
-          stream.onEnd(() => {
-            ofNode.streams.delete(stream)
-            ofNode.movable.delete(stream)
-            node.openStreams.remove('grpc')
-            meter.grpcStreams.dec()
-          })
-          return { ok: true, stream, node }
-        }
+        const stream = await openAt(node, { path, metadata, isStream, isMovable })
+        if (stream !== undefined) return { ok: true, stream, node }
         tried = node
       }
       if (only === undefined) metrics.noUpstream.inc()
