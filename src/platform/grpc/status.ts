@@ -27,10 +27,12 @@ export type GrpcStatus = {
 }
 
 const PRINTABLE_ASCII = /^[\x20-\x24\x26-\x7e]*$/
+/** No field value of HTTP/2 begins or ends with a space (RFC 9113 section 8.2.1): clients drop the field. */
+const SPACE_AT_END = /^ | $/g
 
-/** Percent-encodes `grpc-message`: the bytes of all but printable ASCII, and the percent sign. */
+/** Percent-encodes `grpc-message`: the bytes of all but printable ASCII, the percent sign, and a space at either end. */
 export function encodeGrpcMessage(message: string): string {
-  if (PRINTABLE_ASCII.test(message)) return message
+  if (PRINTABLE_ASCII.test(message)) return message.replace(SPACE_AT_END, '%20')
   let encoded = ''
   for (const byte of new TextEncoder().encode(message)) {
     encoded +=
@@ -38,7 +40,7 @@ export function encodeGrpcMessage(message: string): string {
         ? String.fromCharCode(byte)
         : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`
   }
-  return encoded
+  return encoded.replace(SPACE_AT_END, '%20')
 }
 
 /** Decodes `grpc-message`. A message with an invalid escape is returned as it is. */
