@@ -233,6 +233,23 @@ test('after GOAWAY the session takes no new calls and finishes the open ones; it
   assert.equal(seen.end, undefined)
 })
 
+test('a connection whose ids are used up takes no new calls and finishes the open ones', async () => {
+  const calls: GrpcCall[] = []
+  await using server = await startServer((call) => void calls.push(call))
+  const session = await openTo(server.address.port, { callsMax: 2 })
+  let isClosed = false
+  session.onClose(() => (isClosed = true))
+  const seen = [watch(session.open('/a/b', {})), watch(session.open('/a/b', {}))]
+  assert.deepEqual([session.isUsable, session.isDraining], [false, true])
+  await until('both are at the server', () => calls.length === 2)
+  for (const call of calls) call.end({ code: GrpcCode.ok })
+  await until('it is closed after the last', () => isClosed)
+  assert.deepEqual(
+    seen.map(({ end }) => end?.status.code),
+    [GrpcCode.ok, GrpcCode.ok],
+  )
+})
+
 test('backpressure: a call that is not read stops the server', async () => {
   const MESSAGE = frameMessage(Buffer.alloc(64 * 1024))
   let written = 0

@@ -15,6 +15,8 @@ export type GrpcClientOptions = {
   /** Flow-control windows: of a call, and of all calls of the connection. */
   readonly streamWindowBytes?: number
   readonly sessionWindowBytes?: number
+  /** Calls of the connection, which then takes no more, as after GOAWAY. */
+  readonly callsMax?: number
   /** Certificates to trust instead of the system's. */
   readonly ca?: string | undefined
 }
@@ -30,7 +32,7 @@ export type GrpcLoss = {
 export type GrpcSession = Disposable & {
   /** Accepts a new call: the session is open, the server has sent no GOAWAY, and its stream limit allows one more. */
   readonly isUsable: boolean
-  /** Accepts no new call ever, because the server has sent GOAWAY; its open calls continue. */
+  /** Accepts no new call ever, because the server has sent GOAWAY or its ids are used up; its open calls continue. */
   readonly isDraining: boolean
   readonly openStreams: number
   /** A bidirectional call as bytes; the path is for example `/geyser.Geyser/Subscribe`. */
@@ -50,6 +52,8 @@ const DEFAULTS = {
   heartbeat: HEARTBEAT_DEFAULTS,
   streamWindowBytes: 4 * MIB,
   sessionWindowBytes: 16 * MIB,
+  /** Each call takes one of the odd ids below 2^31 (RFC 9113 section 5.1.1). */
+  callsMax: 2 ** 30 - 1,
 }
 const SESSION_MEMORY_MIB_MAX = 64
 /** Where the server announces no limit. */
@@ -100,6 +104,7 @@ function wrap(
 ): GrpcSession {
   const closeListeners: ((loss: GrpcLoss) => void)[] = []
   let openStreams = 0
+  let calls = 0
   let loss: GrpcLoss | undefined
   const heartbeat = startHeartbeat(options.heartbeat, {
     clock,
@@ -127,14 +132,15 @@ function wrap(
     for (const listener of closeListeners.splice(0)) listener(loss as GrpcLoss)
   })
 
+  const isUsedUp = () => calls >= options.callsMax
   const isUsable = () => loss === undefined && !session.closed && !session.destroyed
   return {
     get isUsable() {
       const allowed = session.remoteSettings.maxConcurrentStreams ?? STREAMS_MAX
-      return isUsable() && openStreams < Math.min(allowed, STREAMS_MAX)
+      return isUsable() && !isUsedUp() && openStreams < Math.min(allowed, STREAMS_MAX)
     },
     get isDraining() {
-      return session.closed
+      return session.closed || isUsedUp()
     },
     get openStreams() {
       return openStreams
@@ -150,7 +156,11 @@ function wrap(
         ...options.metadata,
       }
       const stream = openGrpcStream(isUsable() ? { session, tap } : undefined, headers)
-      stream.onEnd(() => void (openStreams -= 1))
+      calls += 1
+      stream.onEnd(() => {
+        openStreams -= 1
+        if (isUsedUp() && openStreams === 0) session.close()
+      })
       return stream
     },
     onClose(listener) {
