@@ -231,7 +231,9 @@ export class StreamRelay {
 
   #onNodeEnd(end: GrpcEnd): void {
     const mayMove = this.#deps.resume !== undefined && end.status.code === GrpcCode.unavailable
-    if (!end.isFromServer || mayMove) this.#onLoss('lost')
+    // The node has sent a part of a message and then OK: the rest is lost.
+    const isCut = end.status.code === GrpcCode.ok && this.#frames.isWithinAny
+    if (!end.isFromServer || mayMove || isCut) this.#onLoss('lost')
     // A refusal of a resumed request is not for the client, which did not send it.
     else if (this.#moves > 0 && this.#frames.lastSlot === undefined) this.end(lostStatus(this.#seenSlot))
     else this.#deps.onUpstreamEnd(end)
@@ -276,8 +278,9 @@ export class StreamRelay {
 
 const NOTHING_TO_RELEASE = (): void => {}
 
-/** Headers of HTTP or of the gateway are not metadata of the node. */
-const OWN_HEADERS = /^(:|content-|date$|server$|via$|trailer$|alt-svc$|grpc-accept-encoding$|x-ratelimit-)/
+/** Headers of HTTP or of the gateway are not metadata of the node. The status of a call is in its trailers. */
+const OWN_HEADERS =
+  /^(:|content-|date$|server$|via$|trailer$|alt-svc$|http2-settings$|grpc-(accept-encoding|status|message)$|x-ratelimit-)/
 
 function passedHeaders(headers: GrpcCall['metadata']): Record<string, string> {
   // Messages are relayed as encoded by the node.

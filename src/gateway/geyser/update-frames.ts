@@ -56,6 +56,11 @@ export class UpdateFrames {
     return this.#streaming > 0
   }
 
+  /** Any message is incomplete, held or streamed. */
+  get isWithinAny(): boolean {
+    return this.#streaming > 0 || this.#held.length > 0
+  }
+
   push(bytes: Uint8Array): PassedBytes {
     this.#pieceSlot = undefined
     this.#hasUnread = false

@@ -207,3 +207,12 @@ test('a stream that is closed with data unread is empty: its listener is called 
   stream.resume()
   assert.equal(empties, 1)
 })
+
+test('destroys a connection with more padding than payload', () => {
+  const { tap, arrive } = setUp()
+  tap.open(1).onData(() => assert.fail('nothing is delivered'))
+  arrive(frame(DATA, PADDED, 1, Buffer.from([3, 1, 2, 3])))
+  assert.equal(tap.connection.destroyed, false)
+  arrive(frame(DATA, PADDED, 1, Buffer.from([4, 1, 2, 3])))
+  assert.equal(tap.connection.destroyed, true)
+})

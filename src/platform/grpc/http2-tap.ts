@@ -201,6 +201,7 @@ export function createHttp2Tap(open: OpenSocket, options: Http2TapOptions): Http
       sendWindowUpdate(0, sessionTaken)
       sessionTaken = 0
     },
+    fail: (reason) => void connection.destroy(new Error(reason)),
   })
 
   return {
@@ -229,6 +230,8 @@ type ReaderDeps = {
   pass(bytes: Buffer): void
   /** Bytes of DATA that the library does not see. */
   took(bytes: number): void
+  /** The server violates the protocol: the connection ends. */
+  fail(reason: string): void
 }
 
 /** The payloads of one stream in the piece: starts and ends alternating. */
@@ -238,7 +241,7 @@ type Gathered = { readonly target: Target; readonly ranges: number[]; bytes: num
  * Reads the frames of a connection from pieces of any size. The payloads of one stream in a piece are delivered together, so that a stream costs by the
  * read and not by the message.
  */
-function createFrameReader({ tapOf, pass, took }: ReaderDeps): (piece: Buffer) => void {
+function createFrameReader({ tapOf, pass, took, fail }: ReaderDeps): (piece: Buffer) => void {
   /** An incomplete frame header. */
   let head: Buffer = NOTHING
   /** Payload bytes of the current frame that have not come. */
@@ -247,6 +250,8 @@ function createFrameReader({ tapOf, pass, took }: ReaderDeps): (piece: Buffer) =
   let endsStream = 0
   /** A padded frame is collected, because the length of its padding is in front. */
   let padded: Buffer[] | undefined
+  /** The rest of the bytes is not read. */
+  let isBroken = false
   const gathered: Gathered[] = []
 
   function gather(from: number, to: number): void {
@@ -268,8 +273,13 @@ function createFrameReader({ tapOf, pass, took }: ReaderDeps): (piece: Buffer) =
     if (padded !== undefined && target !== undefined) {
       const payload = Buffer.concat(padded)
       padded = undefined
-      // Padding longer than the payload is a server error; the frame then has no data.
-      const data = payload.subarray(1, Math.max(1, payload.length - (payload[0] ?? 0)))
+      const dataEnd = payload.length - (payload[0] ?? 0)
+      // A connection error (RFC 9113 section 6.1).
+      if (dataEnd < 1) {
+        isBroken = true
+        return fail('more padding than payload')
+      }
+      const data = payload.subarray(1, dataEnd)
       target.skipped(payload.length - data.length)
       deliver(piece)
       target.arrived(data, [0, data.length], data.length)
@@ -292,7 +302,7 @@ function createFrameReader({ tapOf, pass, took }: ReaderDeps): (piece: Buffer) =
       if (passFrom !== -1 && to > passFrom) pass(Buffer.from(piece.subarray(passFrom, to)))
       passFrom = -1
     }
-    while (at < piece.length) {
+    while (at < piece.length && !isBroken) {
       if (payloadLeft > 0) {
         const to = Math.min(piece.length, at + payloadLeft)
         payloadLeft -= to - at

@@ -46,6 +46,8 @@ export function openGrpcStream(
   const endListeners: ((end: GrpcEnd) => void)[] = []
   const headerListeners: ((headers: IncomingHttpHeaders) => void)[] = []
   let response: IncomingHttpHeaders | undefined
+  /** Those of a response of gRPC that may have messages. */
+  let accepted: IncomingHttpHeaders | undefined
   let trailers: IncomingHttpHeaders | undefined
   let isCancelled = false
   let hasFinished = false
@@ -67,8 +69,8 @@ export function openGrpcStream(
       for (const listener of endListeners.splice(0)) listener(how)
     }
     // The end follows the last data, also when that still waits to be read. If the call is cancelled by then, the data was dropped, and the end is not
-    // the server's.
-    if (tapped === undefined || isCancelled) notify(ended)
+    // the server's. Data without response headers is never delivered.
+    if (tapped === undefined || isCancelled || accepted === undefined) notify(ended)
     else tapped.whenEmpty(() => notify(isCancelled ? CANCELLED : ended))
   }
 
@@ -84,19 +86,20 @@ export function openGrpcStream(
   // The tap takes the data, but a stream emits 'end' only when it is read.
   if (tapped !== undefined) stream?.resume()
 
-  stream?.on('response', (received: IncomingHttpHeaders) => {
+  stream?.on('response', (received: IncomingHttpHeaders, flags: number) => {
     response = received
-    if (received['grpc-status'] !== undefined) {
+    if ((flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0) {
       trailers = received
-      stream.resume()
       return
     }
-    // From a proxy before the node: its body is a page, not messages, and its status gives the end.
-    if (Number(received[':status']) !== 200) {
+    // From a proxy before the node: its body is a page, not messages, and need not end. The headers give the end of the call.
+    if (foreignEnd(received) !== undefined) {
+      if (received['grpc-status'] !== undefined) trailers = received
       tapped?.close()
-      stream.resume()
+      stream.close(constants.NGHTTP2_CANCEL)
       return
     }
+    accepted = received
     for (const listener of headerListeners.splice(0)) listener(received)
     tapped?.start()
   })
@@ -104,7 +107,11 @@ export function openGrpcStream(
     trailers = received
   })
   // The server has ended its side: ending this one closes the stream.
-  stream?.on('end', () => stream.end())
+  stream?.on('end', () => {
+    // Some servers send a status as headers and end the stream without trailers.
+    trailers ??= response
+    stream.end()
+  })
   // 'close' follows, and the status shows the reason.
   stream?.on('error', () => {})
   stream?.on('close', finish)
@@ -122,7 +129,7 @@ export function openGrpcStream(
       if (stream !== undefined && !stream.destroyed) stream.close(constants.NGHTTP2_CANCEL)
     },
     onHeaders(listener) {
-      if (response !== undefined && response !== trailers) listener(response)
+      if (accepted !== undefined) listener(accepted)
       else headerListeners.push(listener)
     },
     onData: (listener) => tapped?.onData(listener),
@@ -149,14 +156,26 @@ function endOf({ response, trailers, isCancelled, isLost, resetCode }: Ending): 
     return { status: statusOf(Number(code), trailers), isFromServer: true }
   }
   if (isCancelled) return CANCELLED
-  const httpStatus = Number(response?.[':status'] ?? 200)
-  if (httpStatus !== 200) {
-    return localEnd(HTTP_CODES[httpStatus] ?? GrpcCode.unknown, `the node responded with HTTP ${httpStatus}`)
-  }
+  const foreign = response && foreignEnd(response)
+  if (foreign !== undefined) return foreign
   if (!isLost && resetCode !== undefined && resetCode !== constants.NGHTTP2_NO_ERROR) {
     return localEnd(RESET_CODES[resetCode] ?? GrpcCode.internal, 'the node reset the stream')
   }
   return localEnd(GrpcCode.unavailable, 'the connection to the node is lost')
+}
+
+const CONTENT_TYPE_SHOWN_MAX = 64
+
+/** The end of a call whose response is not of gRPC. A response without a content type is taken for one that is, as most clients do. */
+function foreignEnd(response: IncomingHttpHeaders): GrpcEnd | undefined {
+  const httpStatus = Number(response[':status'])
+  if (httpStatus !== 200) {
+    return localEnd(HTTP_CODES[httpStatus] ?? GrpcCode.unknown, `the node responded with HTTP ${httpStatus}`)
+  }
+  const contentType = response['content-type']
+  if (contentType === undefined || /^application\/grpc(?:[+;]|$)/i.test(contentType)) return undefined
+  const shown = contentType.slice(0, CONTENT_TYPE_SHOWN_MAX)
+  return localEnd(GrpcCode.unknown, `the node responded with content-type ${shown}, not application/grpc`)
 }
 
 function localEnd(code: number, message: string): GrpcEnd {
@@ -165,8 +184,8 @@ function localEnd(code: number, message: string): GrpcEnd {
 
 const CANCELLED = localEnd(GrpcCode.cancelled, 'cancelled')
 
-/** Trailers of gRPC itself or of HTTP, which are not metadata. */
-const OWN_TRAILERS = /^(:|grpc-|content-type$|date$|server$)/
+/** Trailers of gRPC itself or of HTTP, which are not metadata; `http2-settings` belongs to a connection and cannot be sent. */
+const OWN_TRAILERS = /^(:|grpc-|content-type$|date$|server$|http2-settings$)/
 
 function statusOf(code: number, trailers: IncomingHttpHeaders): GrpcStatus {
   const metadata: Record<string, string> = {}
