@@ -57,6 +57,12 @@ test('forwards only metadata of the allow-list', () => {
   })
 })
 
+test('does not forward a value for which a proxy would close the connection that customers share', () => {
+  const metadata = { 'user-agent': 'a'.repeat(1025), 'grpc-timeout': '1'.repeat(1025), 'x-request-snapshot': 'true' }
+  assert.deepEqual(forwardedMetadata(metadata), { 'x-request-snapshot': 'true' })
+  assert.deepEqual(forwardedMetadata({ 'user-agent': 'a'.repeat(1024) }), { 'user-agent': 'a'.repeat(1024) })
+})
+
 test('spreads streams over nodes, shares connections, and uses another node when one is unreachable', async () => {
   await using a = await startFakeNode()
   await using b = await startFakeNode()

@@ -50,11 +50,14 @@ export type GrpcLinksDeps = {
  */
 const FORWARDED = ['grpc-timeout', 'grpc-accept-encoding', 'user-agent', 'x-request-snapshot'] as const
 
+/** A longer value is not forwarded. nginx before a node closes a connection, and with it the streams of all customers, for a field of more than 8 KiB. */
+const FORWARDED_BYTES_MAX = 1024
+
 export function forwardedMetadata(metadata: Readonly<Record<string, string | undefined>>): Record<string, string> {
   const passed: Record<string, string> = {}
   for (const name of FORWARDED) {
     const value = metadata[name]
-    if (value !== undefined) passed[name] = value
+    if (value !== undefined && value.length <= FORWARDED_BYTES_MAX) passed[name] = value
   }
   return passed
 }
