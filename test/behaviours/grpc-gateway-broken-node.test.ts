@@ -45,7 +45,7 @@ describe('the gRPC gateway before a node that violates the protocol', () => {
   async function streamOf(respond: (id: number) => readonly Buffer[]) {
     node.onCall(respond)
     const stream = openStream(on.client, SUBSCRIBE, tokenMetadata(customer.token))
-    let initial = {}
+    let initial: object = {}
     void stream.headers.then((metadata) => (initial = metadata.getMap()))
     let status: { code: number; details: string; metadata: { getMap(): object } } | undefined
     void stream.ended.then((ended) => (status = ended))

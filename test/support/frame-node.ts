@@ -1,8 +1,14 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 
-export const [DATA, HEADERS, RST_STREAM, SETTINGS, PING] = [0, 1, 3, 4, 6]
-export const [END_STREAM, END_HEADERS, PADDED] = [0x1, 0x4, 0x8]
+export const DATA = 0
+export const HEADERS = 1
+export const RST_STREAM = 3
+const SETTINGS = 4
+const PING = 6
+export const END_STREAM = 0x1
+export const END_HEADERS = 0x4
+export const PADDED = 0x8
 const ACK = 0x1
 const HEAD_BYTES = 9
 const PREFACE_BYTES = 24
