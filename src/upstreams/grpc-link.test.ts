@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { createServer, type ServerHttp2Session } from 'node:http2'
+import { createServer, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { startFakeNode } from '../../test/faults/fake-node.ts'
@@ -157,7 +157,7 @@ test('calls at the same time do not share a connection beyond the limit of its n
   const sessions = new Set<ServerHttp2Session>()
   const server = createServer({ settings: { maxConcurrentStreams: 2 } })
   server.on('session', (session) => void sessions.add(session))
-  server.on('stream', (stream) => {
+  server.on('stream', (stream: ServerHttp2Stream) => {
     stream.on('error', () => {})
     stream.respond({ ':status': 200, 'content-type': 'application/grpc' })
     streams += 1
