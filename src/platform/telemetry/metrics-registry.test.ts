@@ -50,6 +50,23 @@ test('both formats name counters correctly, whichever is requested first', async
   assert.equal(negotiateFormat(undefined), 'prometheus')
 })
 
+test('the weights of the Accept header decide about the format', () => {
+  const cases = [
+    ['text/plain;version=0.0.4;q=0.6, application/openmetrics-text;version=1.0.0;q=0.5, */*;q=0.1', 'prometheus'],
+    ['application/openmetrics-text;q=0, text/plain', 'prometheus'],
+    ['application/openmetrics-text; q=0', 'prometheus'],
+    ['application/openmetrics-text-other, */*', 'prometheus'],
+    ['Application/OpenMetrics-Text; version=1.0.0', 'openmetrics'],
+    ['text/plain, application/openmetrics-text', 'openmetrics'],
+    [
+      'application/openmetrics-text;version=0.0.1;q=0.2, application/openmetrics-text;q=0.8, text/plain;q=0.5',
+      'openmetrics',
+    ],
+    ['application/openmetrics-text;q=x', 'prometheus'],
+  ] as const
+  for (const [accept, format] of cases) assert.equal(negotiateFormat(accept), format, accept)
+})
+
 test('labels stay bounded under 10,000 random values; unknown and missing ones are other', async () => {
   using sluice = sample()
   const series = async () =>

@@ -16,9 +16,21 @@ export type PrintedFamily = {
   readonly samples: readonly Sample[]
 }
 
-/** The format a scraper requests: OpenMetrics when its Accept header names it, else the Prometheus text format. */
-export function negotiateFormat(accept: string | undefined): MetricsFormat {
-  return accept?.includes('application/openmetrics-text') ? 'openmetrics' : 'prometheus'
+/** The format a scraper requests: OpenMetrics when its Accept header names it and does not prefer plain text, else the Prometheus text format. */
+export function negotiateFormat(accept = ''): MetricsFormat {
+  const openMetrics = weightOf('application/openmetrics-text', accept)
+  return openMetrics > 0 && openMetrics >= weightOf('text/plain', accept) ? 'openmetrics' : 'prometheus'
+}
+
+/** The highest weight of the ranges that name this type, whatever their version (RFC 9110 section 12.5.1); 0 where none does. */
+function weightOf(type: string, accept: string): number {
+  const weights = accept.split(',').map((range) => {
+    const [name, ...parameters] = range.split(';').map((part) => part.trim().toLowerCase())
+    if (name !== type) return 0
+    const weight = Number(parameters.find((each) => each.startsWith('q='))?.slice(2) ?? 1)
+    return weight <= 1 ? weight : 0
+  })
+  return Math.max(...weights)
 }
 
 export function contentTypeOf(format: MetricsFormat = 'prometheus'): RegistryContentType {
