@@ -5,7 +5,7 @@ import { contractFigures } from '../history/contract-figures.ts'
 import { QUERY_CHARACTERS_MAX, type SearchDeps, search } from '../history/search.ts'
 import { blockTransactions } from '../rpc/block-transactions.ts'
 import type { CallMeter } from '../rpc/call-meter.ts'
-import { type RouteResponse, routeError } from './routes.ts'
+import { parseBlockNumber, type RouteResponse, routeError } from './routes.ts'
 
 export type LookupDeps = SearchDeps & { readonly held: () => RecentBlocks['held'] }
 
@@ -40,13 +40,14 @@ function* respondWithTransactions(
   { blocks, held }: LookupDeps,
   meter: CallMeter,
 ): WaitingWork<RouteResponse> {
-  if (!/^\d{1,15}$/.test(number)) return routeError(400, 'invalid block number')
+  const wanted = parseBlockNumber(number)
+  if (wanted === undefined) return routeError(400, 'invalid block number')
   const limit = countOf(query.get('limit') ?? String(TRANSACTIONS_DEFAULT))
   if (limit === undefined || limit < 1 || limit > TRANSACTIONS_MAX)
     return routeError(400, `limit is a number from 1 to ${TRANSACTIONS_MAX}`)
   const offset = countOf(query.get('offset') ?? '0')
   if (offset === undefined) return routeError(400, 'offset is a number from 0 on')
-  const handle = blocks.byNumber(Number(number))
+  const handle = blocks.byNumber(wanted)
   if (handle === undefined) return routeError(404, `block not found: ${heldText(held())}`)
   const page = yield* blockTransactions(handle, { limit, offset }, meter)
   if (page === undefined) return routeError(404, 'block not found: events of this block are missing')

@@ -52,16 +52,23 @@ export function findRoute(path: string): Route | undefined {
   if (match === null) return undefined
   const [, number = '', what] = match
   return (_, { views, history }) => {
-    if (!/^\d{1,15}$/.test(number)) return routeError(400, 'invalid block number')
-    const record = views.lifecycle.record(Number(number))
+    const wanted = parseBlockNumber(number)
+    if (wanted === undefined) return routeError(400, 'invalid block number')
+    const record = views.lifecycle.record(wanted)
     // Blocks from before a restart are in the history only. Of a block that is known here, it may have figures of an abandoned proposal.
-    const earlier = record === undefined ? history.proposals.byNumber(Number(number)) : undefined
+    const earlier = record === undefined ? history.proposals.byNumber(wanted) : undefined
     const found =
-      what === 'lifecycle'
-        ? (record ?? earlier?.record)
-        : (views.contentionOf(Number(number)) ?? earlier?.figures?.contention)
+      what === 'lifecycle' ? (record ?? earlier?.record) : (views.contentionOf(wanted) ?? earlier?.figures?.contention)
     return found === undefined ? routeError(404, 'block not found') : ok(found)
   }
+}
+
+const U64_MAX = 2n ** 64n - 1n
+
+/** A block number of a path; undefined where it is none. No block has one that a double does not hold, so nothing is found for it. */
+export function parseBlockNumber(text: string): number | undefined {
+  if (!/^\d{1,20}$/.test(text) || BigInt(text) > U64_MAX) return undefined
+  return Math.min(Number(text), Number.MAX_SAFE_INTEGER)
 }
 
 export function routeError(status: 400 | 404 | 503, error: string): RouteResponse {
