@@ -84,6 +84,8 @@ export type EventFilter = {
 
 /** Names of the fields a filter may have, as Hello lists them. */
 export const AVAILABLE_FILTERS = ['txn_index', 'log_index', 'address', 'topics'] as const
+/** Filters of a subscription, topics of a filter, and values of an address or of one topic, at most. */
+export const FILTER_LIMITS = { filters: 16, topics: 4, values: 64 } as const
 
 export type ExtendedSubscribe = {
   readonly events: readonly StreamItem[]

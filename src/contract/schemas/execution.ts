@@ -14,17 +14,16 @@ import { conflictData, contentionData, hex, lifecycleFields, stage } from './str
 /** Schemas of the REST responses of the execution service. */
 
 const count = z.int().min(0)
-const seconds = z.number().min(0)
 
-export const tpsRecord = z.strictObject({ tps: z.number().describe('0 until three blocks in a row have ended.') })
+export const tpsRecord = z.strictObject({ tps: count.describe('0 until three blocks in a row have ended.') })
 same<Same<z.output<typeof tpsRecord>, TpsRecord>>()
 
 export const statusRecord = z.strictObject({
   status: z.enum(['healthy', 'degraded']),
   block_number: count,
   connected_clients: count,
-  uptime_secs: seconds,
-  last_event_age_secs: seconds,
+  uptime_secs: count,
+  last_event_age_secs: count,
   ring_seqno: count,
   oldest_seqno: count.describe('0 while the resume buffer is empty.'),
   newest_seqno: count,
@@ -33,7 +32,7 @@ same<Same<z.output<typeof statusRecord>, StatusRecord>>()
 
 export const healthRecord = z.strictObject({
   jsonrpc: z.literal('2.0'),
-  result: z.strictObject({ healthy: z.boolean(), number: count, last_event_age_secs: seconds }),
+  result: z.strictObject({ healthy: z.boolean(), number: count, last_event_age_secs: count }),
 })
 same<Same<z.output<typeof healthRecord>, HealthRecord>>()
 
@@ -56,7 +55,7 @@ same<Same<z.output<typeof lifecycleRecord>, LifecycleRecord>>()
 
 const blockSummary = z.strictObject({
   block_number: count,
-  tps: z.number().nullable().describe('Null where the two blocks before it are not known.'),
+  tps: count.nullable().describe('Null where the two blocks before it are not known.'),
   contention: contentionData
     .omit({ top_contended_slots: true, top_contended_contracts: true, contract_edges: true })
     .nullable(),
@@ -75,3 +74,12 @@ same<Same<z.output<typeof recentBlocks>, RecentBlocks>>()
 
 export const routeError = z.strictObject({ error: z.string() })
 same<Same<z.output<typeof routeError>, RouteError>>()
+
+/** A request over a limit: `error` names it in words. */
+export const limitError = z.looseObject({
+  error: z.string(),
+  limit: z.string(),
+  size: z.number(),
+  cost: z.exactOptional(z.number()),
+  retryAfterMs: z.exactOptional(z.number()),
+})

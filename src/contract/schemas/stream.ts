@@ -2,6 +2,7 @@ import { z } from 'zod'
 import {
   type ConflictData,
   type ContentionData,
+  FILTER_LIMITS,
   type Hello,
   type Lifecycle,
   METRIC_KINDS,
@@ -29,27 +30,42 @@ same<Same<z.output<typeof stage>, Stage>>()
 const rawEventName = z.enum(RAW_EVENTS)
 const streamItem = z.enum([...METRIC_KINDS, ...RAW_EVENTS])
 
-const range = z.strictObject({ min: z.exactOptional(count), max: z.exactOptional(count) })
+const hexOf = (bytes: number) => z.templateLiteral(['0x', z.string().regex(new RegExp(`^[0-9a-fA-F]{${2 * bytes}}$`))])
+const oneOrMore = <Item extends z.ZodType>(item: Item) =>
+  z.union([item, z.array(item).min(1).max(FILTER_LIMITS.values).readonly()])
+const range = z
+  .strictObject({ min: z.exactOptional(count), max: z.exactOptional(count) })
+  .refine((bounds) => Object.keys(bounds).length > 0, 'give min or max')
+  .meta({ minProperties: 1 })
 const eventFilter = z.strictObject({
-  events: z.exactOptional(list(rawEventName)),
+  events: z.exactOptional(z.array(rawEventName).min(1).readonly()),
   txn_index: z.exactOptional(range),
   log_index: z.exactOptional(range).describe('Index within the transaction.'),
-  address: z.exactOptional(z.union([hex, list(hex)])),
-  topics: z.exactOptional(list(z.union([hex, list(hex), z.null()]))).describe('Leading topics; null matches any.'),
+  address: z.exactOptional(oneOrMore(hexOf(20))),
+  topics: z
+    .exactOptional(
+      z
+        .array(z.union([oneOrMore(hexOf(32)), z.null()]))
+        .max(FILTER_LIMITS.topics)
+        .readonly(),
+    )
+    .describe('Leading topics; null matches any.'),
 })
+const filters = z.array(eventFilter).max(FILTER_LIMITS.filters).readonly()
 const accepted = {
   events: list(streamItem),
-  filters: list(eventFilter),
+  filters,
   correlate: z.boolean(),
   min_stage: z.literal('Proposed'),
 }
 
+const subscribedItems = z.array(streamItem).min(1).readonly()
 export const subscribeMessage = z.strictObject({
   subscribe: z.union([
-    list(streamItem),
+    subscribedItems,
     z.strictObject({
-      events: list(streamItem),
-      filters: z.exactOptional(list(eventFilter)),
+      events: subscribedItems,
+      filters: z.exactOptional(filters),
       correlate: z.exactOptional(z.boolean()),
       min_stage: z.exactOptional(z.literal('Proposed')),
     }),
@@ -200,9 +216,7 @@ export const STREAM_FRAMES = {
   Error: z.strictObject({ seq: control, Error: streamError }),
   TPS: z.strictObject({
     seq,
-    TPS: z
-      .number()
-      .describe('Sent at the end of a block whose window of 2.5 blocks is whole; a block number counts once.'),
+    TPS: count.describe('Sent at the end of a block whose window of 2.5 blocks is whole; a block number counts once.'),
   }),
   ContentionData: z.strictObject({ seq, ContentionData: contentionData }),
   ConflictData: z.strictObject({ seq, ConflictData: conflictData }),

@@ -3,6 +3,7 @@ import {
   AVAILABLE_FILTERS,
   DEFAULT_KINDS,
   type EventFilter,
+  FILTER_LIMITS,
   type Hex,
   METRIC_KINDS,
   RAW_EVENTS,
@@ -19,9 +20,7 @@ export type SubscriptionRules = {
 
 export type ParsedSubscription = { ok: true; subscription: AcceptedSubscription } | { ok: false; error: StreamError }
 
-const FILTERS_MAX = 16
-const VALUES_MAX = 64
-const TOPICS_MAX = 4
+const { filters: FILTERS_MAX, topics: TOPICS_MAX, values: VALUES_MAX } = FILTER_LIMITS
 
 const METRICS: ReadonlySet<string> = new Set(METRIC_KINDS)
 const RAW: ReadonlySet<string> = new Set(RAW_EVENTS)
