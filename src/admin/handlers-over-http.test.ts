@@ -53,6 +53,43 @@ describe('changes over HTTP', () => {
     assert.equal(wrong.status, 400)
   })
 
+  test('a change that cannot be conditional is refused with If-Match, and not made unconditionally', async () => {
+    await using admin = await start('unconditional')
+    await admin.send('POST', '/v1/customers', { name: 'conditional' })
+    const head = async () => (await api.store.auditHead()).seq
+    const before = await head()
+    for (const [method, path, body] of [
+      ['POST', '/v1/customers', { name: 'another' }],
+      ['POST', '/v1/notes', { subject: 'conditional', text: 'seen at revision 7' }],
+      ['POST', '/v1/admins/unconditional/rotate', undefined],
+      ['POST', '/v1/upstreams/n1/drain', undefined],
+    ] as const) {
+      const refused = await admin.send(method, path, body, { 'if-match': '"7"' })
+      assert.equal(refused.status, 400, path)
+      assert.match(((await refused.json()) as Refusal).error.message, /takes no If-Match/, path)
+    }
+    assert.equal(await head(), before)
+    assert.equal((await admin.send('POST', '/v1/customers', { name: 'any' }, { 'if-match': '*' })).status, 201)
+  })
+
+  test('a dry run has the status of a change that creates nothing, and is refused where the change would be', async () => {
+    await using admin = await start('dry')
+    await admin.send('POST', '/v1/customers', { name: 'dry' })
+    for (const [path, body] of [
+      ['/v1/customers', { name: 'dry-2' }],
+      ['/v1/subscriptions', { name: 'dry-sub', customer: 'dry' }],
+      ['/v1/notes', { subject: 'dry', text: 'x' }],
+      ['/v1/admins', { name: 'dry-admin', role: 'read-only' }],
+    ] as const)
+      assert.equal((await admin.send('POST', `${path}?dry_run=true`, body)).status, 200, path)
+    const billingId = '/v1/customers/dry/billing-id?dry_run=true'
+    const stale = { 'if-match': '"999999999"' }
+    assert.equal((await admin.send('PUT', billingId, { billing_id: 'b' }, stale)).status, 412)
+    const etag = (await admin.send('GET', '/v1/customers/dry')).headers.get('etag') ?? ''
+    assert.equal((await admin.send('PUT', billingId, { billing_id: 'b' }, { 'if-match': etag })).status, 200)
+    assert.equal((await admin.send('DELETE', '/v1/connections/none?dry_run=true')).status, 404)
+  })
+
   test('a repeated change is made once, and a repeated secret is not shown again', async () => {
     await using admin = await start('repeating')
     const lines = async () => (await api.store.auditHead()).seq

@@ -324,6 +324,13 @@ export const ADMIN_ROUTES = {
 
 export type AdminRouteId = keyof typeof ADMIN_ROUTES
 
+const OF_RECORD = /^\/v1\/(?:customers|subscriptions|nodes)\/\{/
+
+/** Whether a change is made to a record with a revision, the `ETag` of its responses, so that `If-Match` can be evaluated. */
+export function hasRevision({ method, path }: Pick<AdminRoute, 'method' | 'path'>): boolean {
+  return method !== 'GET' && OF_RECORD.test(path)
+}
+
 /** Header of a change with which a repeated request is performed once. */
 export const IDEMPOTENCY_HEADER = 'idempotency-key'
 /** Header that a browser session sends with each change. */

@@ -3,6 +3,7 @@ import {
   ADMIN_ROUTES,
   type AdminRoute,
   CSRF_HEADER,
+  hasRevision,
   IDEMPOTENCY_HEADER,
   OIDC_CALLBACK_PATH,
   OIDC_LOGIN_PATH,
@@ -26,6 +27,7 @@ const SESSION_PATH = '/v1/session'
 const FAILURES = {
   '4XX': json('Refused; the fix is in the body.', 'Error'),
   '503': json('The store is busy or away.', 'Error'),
+  '5XX': json('Not available in this process (501), or an error of ours: read before you repeat a change.', 'Error'),
 }
 const EXPORT = (description: string) => ({
   description,
@@ -177,7 +179,7 @@ function parametersOf({ method, path, query = [] }: AdminRoute): object[] {
       : [
           queryParameter('dry_run', 'Performs all checks, changes nothing.', { type: 'boolean' }),
           header(IDEMPOTENCY_HEADER, 'A repeated request with the same key is performed once.'),
-          header('if-match', 'ETag of the record.'),
+          ...(hasRevision({ method, path }) ? [header('if-match', 'ETag of the record.')] : []),
         ]),
   ]
 }

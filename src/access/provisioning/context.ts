@@ -92,12 +92,20 @@ export async function lookUpToChange<K extends NamedKind>(
   idOrName: string,
 ): Promise<Records[K]> {
   const found = await lookUp(tx, kind, idOrName)
-  if (ifRevision === undefined || ifRevision === found.revision) return found
-  throw new ServiceError(
-    'revision-changed',
-    `${NOUNS[kind]} "${found.name}" has revision ${found.revision}, not ${ifRevision}`,
-    { fields: { revision: found.revision, expected: ifRevision } },
-  )
+  refuseOtherRevision(NOUNS[kind], found, ifRevision)
+  return found
+}
+
+/** Throws `revision-changed` unless the record is the one that the author of a change has seen. */
+export function refuseOtherRevision(
+  noun: string,
+  { name, revision }: { readonly name: string; readonly revision: number },
+  ifRevision: number | undefined,
+): void {
+  if (ifRevision === undefined || ifRevision === revision) return
+  throw new ServiceError('revision-changed', `${noun} "${name}" has revision ${revision}, not ${ifRevision}`, {
+    fields: { revision, expected: ifRevision },
+  })
 }
 
 /** Names that are compared with a name that does not exist. Of more, those that begin like it. */

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
+import { hasRevision } from '../../contract/admin-routes.ts'
 import { ADMIN_BODIES } from '../../contract/schemas/admin.ts'
 import {
   contentFieldsOf,
@@ -39,10 +40,12 @@ export function readQuery(found: FoundRoute, text: string): { query: URLSearchPa
   return { query, isDryRun: dryRun === 'true' }
 }
 
-/** The revision of `If-Match`. */
-export function readIfMatch(request: IncomingMessage): number | undefined {
+/** The revision of `If-Match`. A change that cannot be conditional is refused with it, and not made unconditionally (RFC 9110 section 13.1.1). */
+export function readIfMatch(request: Pick<IncomingMessage, 'headers'>, found: FoundRoute): number | undefined {
   const given = request.headers['if-match']
   if (given === undefined || given === '*') return undefined
+  if (isChange(found) && !hasRevision(found.route))
+    throw invalid('this route takes no If-Match: what it changes has no ETag', 'Send the request without If-Match.')
   const revision = ETAG.exec(given)?.[1]
   if (revision === undefined) throw invalid('If-Match is not an ETag of this API', 'Send the ETag of the record.')
   return Number(revision)

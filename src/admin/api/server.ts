@@ -178,7 +178,7 @@ export function createAdminRequests(deps: AdminServerDeps) {
     { found, query: search, identity: { admin }, address }: Performed,
   ): Promise<Sent> {
     const { query, isDryRun } = readQuery(found, search)
-    const ifRevision = readIfMatch(request)
+    const ifRevision = readIfMatch(request, found)
     const { bytes, value } = await readJson(request)
     const body = validateBody(found, value)
     const handler = deps.handlers[found.id]
@@ -199,7 +199,7 @@ export function createAdminRequests(deps: AdminServerDeps) {
         signal: gone.signal,
       })
     const given = isChange(found) && !isDryRun ? request.headers[IDEMPOTENCY_HEADER] : undefined
-    if (given === undefined) return sentOf(await run())
+    if (given === undefined) return sentOf(isDryRun ? asDryRun(await run()) : await run())
     const once: IdempotentRequest = {
       adminId: id,
       key: checkIdempotencyKey(String(given)),
@@ -233,6 +233,11 @@ type Performed = {
   readonly query: string
   readonly identity: Identity
   readonly address: string
+}
+
+/** A dry run has created nothing. */
+function asDryRun(reply: AdminReply): AdminReply {
+  return reply.status === 201 ? { ...reply, status: 200 } : reply
 }
 
 function sentOf({ status = 200, body, contentType, revision, lines }: AdminReply): Sent {

@@ -1,4 +1,4 @@
-import { lookUp } from '../../access/provisioning/context.ts'
+import { lookUp, refuseOtherRevision } from '../../access/provisioning/context.ts'
 import type { AccessStore } from '../../access/store/store.ts'
 import { EXPORT_FORMATS, EXPORT_GROUPINGS, exportUsage } from '../../access/usage/export.ts'
 import type { AdminBodies } from '../../contract/schemas/admin.ts'
@@ -127,9 +127,13 @@ export function billingHandlers(deps: BillingHandlerDeps): BillingHandlers {
     async customerBillingId(call) {
       const given = (call.body as AdminBodies['customerBillingId']).billing_id
       const billingId = parseBillingId(given ?? '')
-      const { id, name } = await lookUp(store, 'customers', call.params['customer'] ?? '')
+      const customer = await lookUp(store, 'customers', call.params['customer'] ?? '')
+      const { id, name } = customer
       const body = { customer: name, customer_id: id, billing_id: billingId }
-      if (call.isDryRun) return { body }
+      if (call.isDryRun) {
+        refuseOtherRevision('customer', customer, call.ifRevision)
+        return { body }
+      }
       await store.billing.setBillingId(call, id, billingId)
       const stored = await readBack(() => store.get('customers', id))
       return { body, ...(stored && { revision: stored.revision }) }

@@ -26,8 +26,9 @@ export function noticeHandlers(
       }
       return { body }
     },
-    async noticeTest() {
+    async noticeTest({ isDryRun }) {
       if (opened === undefined) throw new ServiceError('wrong-state', NO_RECEIVER.message, { fix: NO_RECEIVER.fix })
+      if (isDryRun) return { body: { kind: 'test', done: false } }
       return { status: 201, body: noticeRecordWire(await opened.test()) }
     },
   }

@@ -375,6 +375,7 @@ export const ADMIN_CREATES: ReadonlySet<string> = new Set<AdminRouteId>([
   'indexerGrant',
   'nodeAdd',
   'adminAdd',
+  'noticeTest',
 ])
 
 /** Response of `POST` and `GET /v1/session`. */

@@ -18,7 +18,10 @@ type ProcessHandlers = Pick<
   | 'senderStats'
 >
 
-type ConnectionList = { readonly total: number; readonly connections: readonly { readonly subscription_id: string }[] }
+type ConnectionList = {
+  readonly total: number
+  readonly connections: readonly { readonly id: string; readonly subscription_id: string }[]
+}
 
 /** What the running process reports, and what it does with its nodes and connections. */
 export function processHandlers({ running, store, snapshot }: HandlerDeps): ProcessHandlers {
@@ -39,6 +42,12 @@ export function processHandlers({ running, store, snapshot }: HandlerDeps): Proc
   async function connections(subscription: string | undefined): Promise<ConnectionList> {
     const listed = await running.call('connections', subscription === undefined ? undefined : { subscription })
     return (listed as ConnectionList | null) ?? { total: 0, connections: [] }
+  }
+
+  /** Where the list does not have all connections, one that is not in it may be open. */
+  async function isOpen(id: string): Promise<boolean> {
+    const { total, connections: listed } = await connections(undefined)
+    return listed.some((connection) => connection.id === id) || total > listed.length
   }
 
   return {
@@ -64,8 +73,9 @@ export function processHandlers({ running, store, snapshot }: HandlerDeps): Proc
 
     async connectionClose(call) {
       const id = paramOf(call, 'connection')
-      const found =
-        call.isDryRun || ((await running.call('connection-close', { name: id })) as { found: boolean } | null)?.found
+      const found = call.isDryRun
+        ? await isOpen(id)
+        : ((await running.call('connection-close', { name: id })) as { found: boolean } | null)?.found
       if (found !== true) throw new ServiceError('not-found', 'there is no such connection; it may have ended')
       return { body: { connection: id, closed: !call.isDryRun } }
     },
