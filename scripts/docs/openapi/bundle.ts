@@ -5,11 +5,13 @@ import {
   ANY_TOKEN,
   INFO,
   json,
+  NO_RESPONSES,
   NO_TOKEN,
   type OpenApi,
   type Operation,
   pathParameter,
   queryParameter,
+  RETRY_AFTER,
   rpcResponse,
   rpcRequestBody,
   schemaOf,
@@ -17,19 +19,20 @@ import {
   text,
 } from './document.ts'
 
+/** A plan without limits has `unlimited` in the place of numbers. */
+const UNITS = { anyOf: [{ type: 'integer' }, { const: 'unlimited' }] }
 const BUDGET_HEADERS = {
   headers: {
     'x-request-id': { schema: { type: 'string' }, description: 'Id of this request, for the operator.' },
-    'x-ratelimit-limit': { schema: { type: 'integer' }, description: 'Size of the budget with the least remaining share.' },
-    'x-ratelimit-remaining': { schema: { type: 'integer' }, description: 'Units left in this budget.' },
+    'x-ratelimit-limit': { schema: UNITS, description: 'Size of the budget with the least remaining share.' },
+    'x-ratelimit-remaining': { schema: UNITS, description: 'Units left in this budget.' },
     'x-ratelimit-reset': { schema: { type: 'integer' }, description: 'Seconds until the budget is full again.' },
     'x-ratelimit-cost': { schema: { type: 'integer' }, description: 'Cost of this request in units.' },
   },
 }
-const RETRY_AFTER = { headers: { 'retry-after': { schema: { type: 'integer' }, description: 'Seconds.' } } }
 
 const REFUSED = {
-  '401': json('No valid token. The request was neither forwarded nor charged.', 'PageError'),
+  '401': json('No valid token: a JSON-RPC error, as of a call.', 'RpcResponse'),
   '429': json('A limit of the plan is reached; the body names it.', 'PageError', RETRY_AFTER),
 }
 
@@ -62,12 +65,13 @@ export function bundleOpenApi(): OpenApi {
           requestBody: rpcRequestBody('getSlot'),
           responses: {
             '200': rpcResponse('The response, or a JSON-RPC error.', BUDGET_HEADERS),
+            '204': NO_RESPONSES,
             '401': json('No valid token.', 'RpcResponse'),
             '413': json('The body or the batch is larger than the plan allows.', 'RpcResponse'),
             '415': json('The content type or encoding is not supported.', 'RpcResponse'),
-            '429': json('A limit of the plan is reached.', 'RpcResponse', RETRY_AFTER),
-            '503': json('No upstream node is available. Not charged.', 'RpcResponse', RETRY_AFTER),
-            '504': json('The node did not respond in time.', 'RpcResponse'),
+            '429': rpcResponse('A limit of the plan is reached: by the only call, or by every call of a batch.', RETRY_AFTER),
+            '503': rpcResponse('No upstream node is available. Not charged.', RETRY_AFTER),
+            '504': rpcResponse('The node did not respond in time.'),
           },
         },
       },
@@ -79,7 +83,7 @@ export function bundleOpenApi(): OpenApi {
           responses: {
             '200': text('`ok`, `behind` or `unknown`.'),
             '405': json('Use GET.', 'PageError'),
-            '503': text('Draining, or no upstream node is available.'),
+            '429': json('Too many health requests of one address.', 'PageError', RETRY_AFTER),
           },
         },
       },
@@ -193,6 +197,7 @@ export function bundleOpenApi(): OpenApi {
           responses: {
             '200': json('The result; nothing is charged.', 'GeyserCheck'),
             '400': json('Not a SubscribeRequest.', 'PageError'),
+            '413': json('The body is too large.', 'RpcResponse'),
             '415': json('The content type is not JSON.', 'RpcResponse'),
           },
         }),

@@ -56,8 +56,8 @@ export function json(description: string, name: string, more: object = {}): obje
   return { description, ...more, content: { 'application/json': { schema: ref(name) } } }
 }
 
-export function text(description: string, type = 'text/plain'): object {
-  return { description, content: { [type]: { schema: { type: 'string' } } } }
+export function text(description: string, type = 'text/plain', more: object = {}): object {
+  return { description, ...more, content: { [type]: { schema: { type: 'string' } } } }
 }
 
 /** One JSON-RPC call or a batch of them, as the body of a request. */
@@ -84,6 +84,12 @@ export function rpcResponse(description: string, more: object = {}): object {
 function oneOrBatch(name: string, more: object = {}): object {
   return { oneOf: [ref(name), { type: 'array', items: ref(name), ...more }] }
 }
+
+/** Of a response with 429 or 503. */
+export const RETRY_AFTER = { headers: { 'retry-after': { schema: { type: 'integer' }, description: 'Seconds.' } } }
+
+/** The response to notifications only: there is nothing to return. */
+export const NO_RESPONSES = { description: 'No call has an id, so there are no responses.' }
 
 export function pathParameter(name: string, description: string, schema: object = { type: 'string' }): object {
   return { name, in: 'path', required: true, description, schema }

@@ -1,5 +1,10 @@
 import type { z } from 'zod'
-import { BLOCKS_HELD_HEADER, EXECUTION_ROUTES, EXECUTION_RPC_METHODS } from '../../../src/contract/execution-routes.ts'
+import {
+  BLOCKS_HELD_HEADER,
+  EXECUTION_ROUTES,
+  EXECUTION_RPC_METHODS,
+  EXECUTION_TICKET_PATH,
+} from '../../../src/contract/execution-routes.ts'
 import * as customer from '../../../src/contract/schemas/customer.ts'
 import * as schemas from '../../../src/contract/schemas/execution.ts'
 import * as histories from '../../../src/contract/schemas/execution-history.ts'
@@ -8,11 +13,13 @@ import {
   ANY_TOKEN,
   INFO,
   json,
+  NO_RESPONSES,
   NO_TOKEN,
   type OpenApi,
   type Operation,
   pathParameter,
   queryParameter,
+  RETRY_AFTER,
   ref,
   rpcResponse,
   rpcRequestBody,
@@ -37,7 +44,9 @@ const SCHEMAS = {
   ContractFigures: histories.contractFigures,
   Health: schemas.healthRecord,
   RouteError: schemas.routeError,
+  LimitError: schemas.limitError,
   PageError: customer.pageError,
+  WsTicket: customer.wsTicket.omit({ url: true }),
   RpcRequest: customer.rpcRequest,
   RpcResponse: customer.rpcResponse,
 } satisfies Record<string, z.ZodType>
@@ -62,7 +71,7 @@ const RESPONSES: Record<Path, { readonly id: string; readonly schema: keyof type
 
 /** Open unless the operator requires a token. */
 const MAYBE_TOKEN = [{}, ...ANY_TOKEN] as const
-const BLOCK = pathParameter('number', 'Number of the block.', { type: 'integer', minimum: 0 })
+const BLOCK = pathParameter('number', 'Number of the block.', { type: 'integer', format: 'uint64', minimum: 0 })
 
 const ADDRESS = pathParameter('address', 'Address of the contract.', { type: 'string', pattern: '^0x[0-9a-fA-F]{40}$' })
 
@@ -76,14 +85,20 @@ const PARAMETERS: Partial<Record<Path, Operation['parameters']>> = {
   '/v1/blocks/:number/transactions': [
     BLOCK,
     queryParameter('limit', 'How many transactions.', { type: 'integer', minimum: 1, maximum: 500, default: 100 }),
-    queryParameter('offset', 'Index of the first one.', { type: 'integer', minimum: 0, default: 0 }),
+    queryParameter('offset', 'Index of the first one.', {
+      ...{ type: 'integer', minimum: 0, default: 0 },
+      maximum: 999_999_999,
+    }),
   ],
   '/v1/search': [
-    queryParameter(
-      'q',
-      'A block number, block hash, transaction hash, address, name, or the beginning of a hash or address from 4 hex characters on.',
-      { type: 'string', minLength: 1, maxLength: 80 },
-    ),
+    {
+      ...queryParameter(
+        'q',
+        'A block number, block hash, transaction hash, address, name, or the beginning of a hash or address from 4 hex characters on.',
+        { type: 'string', minLength: 1, maxLength: 80, pattern: '\\S' },
+      ),
+      required: true,
+    },
   ],
   '/v1/contracts/:address': [ADDRESS],
 }
@@ -94,6 +109,8 @@ const NOT_FOUND: Partial<Record<Path, string>> = {
   '/v1/blocks/:number/transactions': 'This block is not held; the error has the numbers that are.',
   '/v1/contracts/:address': 'The last blocks have no figures of this contract.',
 }
+
+const TOO_MANY = json('A limit is reached; the body names it.', 'LimitError', RETRY_AFTER)
 
 function readOf(path: Path, brief: string, isOpen: boolean): Operation {
   const { id, schema, isList } = RESPONSES[path]
@@ -115,6 +132,7 @@ function readOf(path: Path, brief: string, isOpen: boolean): Operation {
       ...(path === '/health'
         ? { '405': json('Use GET.', 'PageError'), '503': json('No event arrived for 30 s.', 'Health') }
         : { '503': json('There is no data yet.', 'RouteError') }),
+      '429': TOO_MANY,
     },
   }
 }
@@ -134,6 +152,21 @@ export function executionOpenApi(): OpenApi {
       responses: {
         '200': text('Counters and gauges of the service.'),
         '401': json('A token is required.', 'RpcResponse'),
+        '429': TOO_MANY,
+      },
+    },
+  }
+  paths[EXECUTION_TICKET_PATH] = {
+    post: {
+      operationId: 'issueTicket',
+      summary: 'A ticket that opens the stream, for clients that cannot set headers',
+      description: 'Only where the service requires tokens.',
+      security: ANY_TOKEN,
+      responses: {
+        '200': json('Valid for 60 s.', 'WsTicket'),
+        '401': json('A token is required.', 'RpcResponse'),
+        '404': json('No token is required here, so there are no tickets.', 'PageError'),
+        '429': TOO_MANY,
       },
     },
   }
@@ -152,8 +185,11 @@ export function executionOpenApi(): OpenApi {
       requestBody: rpcRequestBody('eth_blockNumber'),
       responses: {
         '200': rpcResponse('The response, or a JSON-RPC error.'),
+        '204': NO_RESPONSES,
+        '401': json('A token is required.', 'RpcResponse'),
         '413': json('The body or the batch is too large.', 'RpcResponse'),
-        '415': json('The content type is not JSON.', 'RpcResponse'),
+        '415': json('The content type is not JSON, or the body is compressed.', 'RpcResponse'),
+        '429': rpcResponse('A limit is reached: by the only call, or by every call of a batch.', RETRY_AFTER),
       },
     },
   }

@@ -1,5 +1,5 @@
 import { operatorHealth, pageError } from '../../../src/contract/schemas/customer.ts'
-import { INFO, json, NO_TOKEN, type OpenApi, schemaOf, text } from './document.ts'
+import { INFO, json, NO_TOKEN, type OpenApi, RETRY_AFTER, schemaOf, text } from './document.ts'
 
 /** The operator listener, and the endpoint of the indexer. */
 export function operatorOpenApi(): OpenApi {
@@ -44,8 +44,14 @@ export function indexerOpenApi(): OpenApi {
       '200': text('Rows in the requested format; `X-ClickHouse-Summary` has rows and bytes read.'),
       '400': text('`Code: N. DB::Exception: …`, as in ClickHouse.'),
       '401': text('The token or the login is missing or wrong; the response does not show which.'),
-      '429': text('A limit of the plan is reached.'),
-      '503': text('The database is unavailable.'),
+      '404': text('A table, function, format, setting or session does not exist.'),
+      '408': text('The query runs longer than it may.'),
+      '409': text('Another statement runs in the session.'),
+      '413': text('The query is too large.'),
+      '429': text('A limit of the plan is reached.', 'text/plain', RETRY_AFTER),
+      '500': text('The result or the memory of the query is larger than allowed.'),
+      '501': text('The query uses what is not implemented.'),
+      '503': text('The database is unavailable.', 'text/plain', RETRY_AFTER),
     },
   }
   const parameter = (name: string, description: string) => ({

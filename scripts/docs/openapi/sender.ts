@@ -1,5 +1,19 @@
 import * as schemas from '../../../src/contract/schemas/customer.ts'
-import { INFO, json, NO_TOKEN, type OpenApi, pathParameter, queryParameter, ref, rpcResponse, rpcRequestBody, schemaOf, text } from './document.ts'
+import {
+  INFO,
+  json,
+  NO_RESPONSES,
+  NO_TOKEN,
+  type OpenApi,
+  pathParameter,
+  queryParameter,
+  RETRY_AFTER,
+  ref,
+  rpcRequestBody,
+  rpcResponse,
+  schemaOf,
+  text,
+} from './document.ts'
 
 const CALL = (operationId: string, summary: string) => ({
   operationId,
@@ -9,10 +23,19 @@ const CALL = (operationId: string, summary: string) => ({
   requestBody: rpcRequestBody('getTipAccounts'),
   responses: {
     '200': rpcResponse('The signature, or a JSON-RPC error with the reason.'),
+    '204': NO_RESPONSES,
     '413': json('The body or the batch is too large.', 'RpcResponse'),
     '415': json('The content type is not JSON, or the body is compressed.', 'RpcResponse'),
-    '429': json('The rate limit of the address or fee payer is reached.', 'RpcResponse'),
+    '429': rpcResponse('The rate limit of the address or fee payer is reached.', RETRY_AFTER),
   },
+})
+const TOO_MANY = json('The rate limit of the address is reached.', 'PageError', RETRY_AFTER)
+
+/** Of a path that takes a transaction alone and JSON-RPC: a refusal has the form of the request. */
+const anyForm = (description: string, more: object = {}) => ({
+  description,
+  ...more,
+  content: { 'application/json': { schema: { anyOf: [ref('PageError'), ref('RpcResponse')] } } },
 })
 
 /** The endpoint of the sender. */
@@ -45,10 +68,19 @@ export function senderOpenApi(): OpenApi {
             },
           },
           responses: {
-            '200': text('The signature.'),
-            '400': text('Why the transaction is refused.'),
-            '429': text('The rate limit of the address or fee payer is reached.'),
-            '503': text('No send path is available.'),
+            '200': {
+              description: 'The signature; nothing with `response=none`. Of a JSON-RPC call its response, also where it is refused.',
+              content: {
+                'text/plain': { schema: { type: 'string' } },
+                'application/json': { schema: ref('RpcResponse') },
+              },
+            },
+            '204': NO_RESPONSES,
+            '400': json('Why the transaction is refused.', 'PageError'),
+            '413': json('The body is too large.', 'RpcResponse'),
+            '415': anyForm('The content type is not supported, or the body is compressed.'),
+            '429': anyForm('The rate limit of the address or fee payer is reached.', RETRY_AFTER),
+            '503': json('No send path is available, or nothing can be recorded.', 'PageError', RETRY_AFTER),
           },
         },
       },
@@ -73,8 +105,9 @@ export function senderOpenApi(): OpenApi {
           ],
           responses: {
             '200': json('The receipt. Kept for 10 minutes after its state is final, the last 50,000 of them.', 'Receipt'),
-            '400': json('Not a signature.', 'PageError'),
-            '404': json('The signature is unknown.', 'PageError'),
+            '400': json('`wait` is not valid.', 'PageError'),
+            '404': json('The signature is unknown, or none.', 'PageError'),
+            '429': TOO_MANY,
           },
         },
       },
@@ -83,7 +116,7 @@ export function senderOpenApi(): OpenApi {
           operationId: 'tips',
           summary: 'Tip accounts and minimum tip',
           security: NO_TOKEN,
-          responses: { '200': json('The terms.', 'TipTerms'), '405': json('Use GET.', 'PageError') },
+          responses: { '200': json('The terms.', 'TipTerms'), '405': json('Use GET.', 'PageError'), '429': TOO_MANY },
         },
       },
       '/ping': {
@@ -91,7 +124,7 @@ export function senderOpenApi(): OpenApi {
           operationId: 'ping',
           summary: 'Keeps a connection warm',
           security: NO_TOKEN,
-          responses: { '200': text('`ok`'), '405': json('Use GET.', 'PageError') },
+          responses: { '200': text('`ok`'), '405': json('Use GET.', 'PageError'), '429': TOO_MANY },
         },
       },
     },
