@@ -5,9 +5,11 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import { gzipSync } from 'node:zlib'
 import { startTestAdmin } from '../../test/support/admin.ts'
 import { openHandlers, type TestHandlers } from '../../test/support/admin-handlers.ts'
 import { ServiceError } from '../core/error.ts'
+import { ENCODING_REFUSED } from '../platform/http/request-headers.ts'
 
 type Record = { id: string; plan: string; token?: string }
 type Refusal = { error: { code: string; message: string } }
@@ -70,6 +72,28 @@ describe('changes over HTTP', () => {
     }
     assert.equal(await head(), before)
     assert.equal((await admin.send('POST', '/v1/customers', { name: 'any' }, { 'if-match': '*' })).status, 201)
+  })
+
+  test('a compressed body is refused as such, and one that is not UTF-8 is not stored with other characters', async () => {
+    await using admin = await start('encodings')
+    const head = async () => (await api.store.auditHead()).seq
+    const before = await head()
+    async function post(body: Uint8Array<ArrayBuffer>, encoding?: string): Promise<[number, string]> {
+      const headers = { authorization: `Bearer ${admin.secret}`, 'content-type': 'application/json' }
+      const response = await fetch(`${admin.url}/v1/customers`, {
+        method: 'POST',
+        headers: encoding === undefined ? headers : { ...headers, 'content-encoding': encoding },
+        body,
+      })
+      return [response.status, ((await response.json()) as Refusal).error?.message ?? '']
+    }
+    const plain = new TextEncoder().encode('{"name":"encoded","contact":"?"}')
+    assert.deepEqual(await post(new Uint8Array(gzipSync(plain)), 'gzip'), [415, ENCODING_REFUSED])
+    assert.deepEqual(await post(plain, 'gzip'), [415, ENCODING_REFUSED])
+    const latin1 = plain.map((byte) => (byte === 0x3f ? 0xe9 : byte))
+    assert.deepEqual(await post(latin1), [400, 'the body is not UTF-8'])
+    assert.equal(await head(), before)
+    assert.equal((await post(plain, 'identity'))[0], 201)
   })
 
   test('a dry run has the status of a change that creates nothing, and is refused where the change would be', async () => {

@@ -16,7 +16,7 @@ test('a body that is not UTF-8 is refused, because its text would change', async
   const read = await readJson(requestWith(Buffer.from('{"name":"Müller"}')))
   assert.deepEqual(read.value, { name: 'Müller' })
   for (const body of [Buffer.from('{"name":"Müller"}', 'latin1'), Buffer.from('{"name":"\u00e9"}', 'utf16le')])
-    await assert.rejects(readJson(requestWith(body)), { code: 'invalid-value', message: 'the body is not valid JSON' })
+    await assert.rejects(readJson(requestWith(body)), { code: 'invalid-value', message: 'the body is not UTF-8' })
 })
 
 test('a compressed body is refused as such; identity is none', async () => {

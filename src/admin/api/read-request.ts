@@ -66,16 +66,14 @@ export async function readJson(request: IncomingMessage): Promise<{ bytes: Buffe
       'accept-encoding': 'identity',
     })
   // Decoded as text, a name with other bytes would change on its way into the store.
-  if (!isUtf8(read.body)) throw notJson()
+  if (!isUtf8(read.body)) throw invalid('the body is not UTF-8', 'Send one JSON object in UTF-8.')
   try {
     return { bytes: read.body, value: JSON.parse(read.body.toString()) as unknown }
   } catch {
     // The parser's message may quote the body.
-    throw notJson()
+    throw invalid('the body is not valid JSON', 'Send one JSON object in UTF-8.')
   }
 }
-
-const notJson = () => invalid('the body is not valid JSON', 'Send one JSON object in UTF-8.')
 
 /** The body as the schema of the route has it. A route without a body takes none, or an empty object. */
 export function validateBody(found: FoundRoute, value: unknown): unknown {
