@@ -85,7 +85,7 @@ describe('changes over HTTP', () => {
         headers: encoding === undefined ? headers : { ...headers, 'content-encoding': encoding },
         body,
       })
-      return [response.status, ((await response.json()) as Refusal).error?.message ?? '']
+      return [response.status, ((await response.json()) as Partial<Refusal>).error?.message ?? '']
     }
     const plain = new TextEncoder().encode('{"name":"encoded","contact":"?"}')
     assert.deepEqual(await post(new Uint8Array(gzipSync(plain)), 'gzip'), [415, ENCODING_REFUSED])

@@ -62,7 +62,7 @@ async function checkResponse(document: OpenApi, operation: string, response: Res
   const schema = documented.content[type]?.schema
   assert.ok(
     schema !== undefined,
-    `${operation}: ${status} is ${type}, documented are ${Object.keys(documented.content)}`,
+    `${operation}: ${status} is ${type}, documented: ${Object.keys(documented.content).join()}`,
   )
   assert.ok(isOf(schema, type === 'application/json' ? JSON.parse(text) : text), `${operation}: ${status} ${text}`)
   return status
