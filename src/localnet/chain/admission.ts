@@ -2,6 +2,7 @@ import { encodeBase58 } from '../../solana/crypto/base58.ts'
 import { nonceAccountIndex } from '../../solana/transaction/durable-nonce.ts'
 import { locksTooMany, parseTransaction } from '../../solana/transaction/transaction.ts'
 import { type ParsedTransaction, SANITIZE_LIMITS } from '../../solana/transaction/types.ts'
+import { budgetFault } from '../engine/compute-budget.ts'
 import { BLOCKHASH_AGE_MAX, type BlockhashQueue, isValidAge } from './blockhash-queue.ts'
 import type { TransactionError } from './model.ts'
 
@@ -22,7 +23,7 @@ export type AdmissionView = {
   isKnown(signature: string): boolean
 }
 
-/** Checks a transaction without executing it: as in Agave the age of its blockhash first, then whether it has landed. The strict parser also rejects bytes that would abort the engine. */
+/** Checks a transaction without executing it: as in Agave the age of its blockhash first, then whether it has landed, then what it requests of the runtime. The strict parser also rejects bytes that would abort the engine. */
 export function admit(
   wire: Uint8Array,
   view: AdmissionView,
@@ -33,18 +34,20 @@ export function admit(
   const { transaction } = parsed
   if (!hasRequiredConfig(transaction)) return { ok: false, err: 'SanitizeFailure' }
   const signature = encodeBase58(transaction.signatures[0] as Uint8Array)
-  // With another blockhash it is another transaction than one that has landed.
-  if (replaceBlockhash) return { ok: true, signature, transaction, nonce: false }
   // The engine refuses it after it has resolved its lookup tables, whichever its blockhash is.
   if (locksTooMany(transaction)) return { ok: true, signature, transaction, nonce: false }
+  const fault = budgetFault(transaction)
+  const refuse = (err: TransactionError): Admission => ({ ok: false, err })
+  const accept = (nonce: boolean): Admission =>
+    fault === undefined ? { ok: true, signature, transaction, nonce } : refuse(fault)
+  // With another blockhash it is another transaction than one that has landed.
+  if (replaceBlockhash) return accept(false)
 
   const age = view.blockhashes.ageAt(encodeBase58(transaction.recentBlockhash), view.headHeight)
   if (isValidAge(age, ageMax)) {
-    if (view.isKnown(signature)) return { ok: false, err: 'AlreadyProcessed' }
-    return { ok: true, signature, transaction, nonce: false }
+    return view.isKnown(signature) ? refuse('AlreadyProcessed') : accept(false)
   }
-  if (nonceAccountIndex(transaction) === undefined) return { ok: false, err: 'BlockhashNotFound' }
-  return { ok: true, signature, transaction, nonce: true }
+  return nonceAccountIndex(transaction) === undefined ? refuse('BlockhashNotFound') : accept(true)
 }
 
 /** A v1 transaction without these two values requests zero of both and cannot execute (SIMD-0385). */

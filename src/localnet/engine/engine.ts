@@ -14,7 +14,7 @@ import {
 } from '../chain/addresses.ts'
 import type { TransactionError } from '../chain/model.ts'
 import { toTransactionError } from './errors.ts'
-import { type Fee, feeOf } from './fees.ts'
+import { FEE_ONLY_ERRORS, type Fee, feeOf } from './fees.ts'
 import { type LoadedAddresses, resolveLookups } from './lookup-tables.ts'
 import { advancedNonce, isNonceUsable } from './nonce.ts'
 import type {
@@ -32,14 +32,6 @@ import type {
 import { ABSENT, createSvm, fromSvm } from './svm.ts'
 import { minimumBalance, RECENT_BLOCKHASHES_MAX, SLOT_HASHES_MAX, type SlotHash } from './sysvars.ts'
 import { tokenBalancesOf } from './token-balances.ts'
-
-/** Errors after the fee payer was validated: the fee is charged and the transaction lands (SIMD-0082); litesvm charges none. */
-const FEE_ONLY_ERRORS: ReadonlySet<TransactionError> = new Set([
-  'ProgramAccountNotFound',
-  'InvalidProgramForExecution',
-  'MaxLoadedAccountsDataSizeExceeded',
-  'InvalidLoadedAccountsDataSizeLimit',
-])
 
 /** Bytes that every loaded account and every used lookup table adds to the loaded size (SIMD-0186). */
 const ACCOUNT_BASE_BYTES = 64

@@ -7,6 +7,7 @@ import {
   WIRE_BYTES_MAX,
   WIRE_BYTES_V1_MAX,
 } from '../../solana/transaction/types.ts'
+import { readBudget } from '../engine/compute-budget.ts'
 import type { TransactionEncoding } from './encode-transaction.ts'
 import { invalidParams, type RpcError } from './errors.ts'
 import { type Measured, measureMessage, measureTransaction } from './measure-transaction.ts'
@@ -35,6 +36,8 @@ export function decodeTransaction(text: string, encoding: TransactionEncoding): 
   const wire = bytes[0] === V1_FIRST_BYTE ? bytes : cut(bytes, measureTransaction(bytes), TRANSACTION_TYPE)
   const parsed = parseTransaction(wire, SANITIZE_LIMITS)
   if (!parsed.ok) throw refuse(parsed.reason, TRANSACTION_TYPE, 'invalid transaction')
+  const budget = readBudget(parsed.transaction)
+  if (!budget.ok) throw invalidParams(`invalid transaction: ${describeTransactionError(budget.err)}`)
   return { wire, transaction: parsed.transaction }
 }
 
