@@ -2,6 +2,7 @@ import { encodeBase58 } from '../../../solana/crypto/base58.ts'
 import { verifySignatures } from '../../../solana/transaction/transaction.ts'
 import type { ParsedTransaction } from '../../../solana/transaction/types.ts'
 import type { Simulation, SubmitOutcome, TransactionError } from '../../chain/model.ts'
+import { FEE_ONLY_ERRORS } from '../../engine/fees.ts'
 import { type BankView, openBank, type RpcMethods, withContext } from '../context.ts'
 import { decodeTransaction } from '../decode-transaction.ts'
 import { encodeAccount } from '../encode-account.ts'
@@ -44,7 +45,8 @@ export const sendMethods: RpcMethods = {
     const bank = openBank(chain, config)
     const keys = keysOf(transaction, run)
     const accounts = encodeAccounts(config?.accounts, keys.length, run, bank)
-    const innerInstructions = config?.innerInstructions && run ? encodeParsedInner(run.meta, keys) : null
+    const innerInstructions =
+      config?.innerInstructions && run && wasExecuted(run) ? encodeParsedInner(run.meta, keys) : null
     const err = forged ? 'SignatureFailure' : (run?.err ?? null)
     return withContext(bank.slot, {
       ...encodeSimulation(err, run),
@@ -130,12 +132,26 @@ function encodeBalances(simulation: Simulation | undefined): { readonly [member:
 
 /** A transaction that failed before its accounts were loaded has no balances and pays no fee. */
 function wasLoaded({ meta, err }: Simulation): boolean {
-  return meta.preBalances.length > 0 && !isPayerFailure(err)
+  return meta.preBalances.length > 0 && !isPayerFailure(err, meta)
 }
 
 /** The fee payer is checked before anything else is loaded. */
-function isPayerFailure(err: TransactionError | null): boolean {
-  return err === 'AccountNotFound' || err === 'InsufficientFundsForFee' || err === 'InvalidAccountForFee'
+function isPayerFailure(err: TransactionError | null, meta: Simulation['meta']): boolean {
+  if (err === 'AccountNotFound' || err === 'InsufficientFundsForFee' || err === 'InvalidAccountForFee') return true
+  // The rent of all accounts is checked once more after execution, which has written to the log.
+  return isPayerRentFailure(err) && meta.logMessages.length === 0
+}
+
+function isPayerRentFailure(err: TransactionError | null): boolean {
+  if (err === null || typeof err === 'string') return false
+  const { InsufficientFundsForRent: rent } = err as { InsufficientFundsForRent?: { account_index: number } }
+  return rent?.account_index === 0
+}
+
+/** A transaction whose programs could not be loaded pays the fee without being executed. */
+function wasExecuted(simulation: Simulation): boolean {
+  const { err } = simulation
+  return wasLoaded(simulation) && (err === null || !FEE_ONLY_ERRORS.has(err))
 }
 
 function keysOf(transaction: ParsedTransaction, simulation: Simulation | undefined): string[] {
