@@ -1,6 +1,12 @@
 import { encodeBase58 } from '../../../solana/crypto/base58.ts'
-import { nonceAccountIndex } from '../../../solana/transaction/durable-nonce.ts'
+import {
+  isNonceAuthorized,
+  NONCE_ACCOUNT_BYTES,
+  nonceAccountIndex,
+  readNonceAccount,
+} from '../../../solana/transaction/durable-nonce.ts'
 import type { ParsedTransaction } from '../../../solana/transaction/types.ts'
+import { SYSTEM_PROGRAM } from '../../chain/addresses.ts'
 import { BLOCKHASH_AGE_MAX, isValidAge } from '../../chain/blockhash-queue.ts'
 import type { Chain } from '../../chain/model.ts'
 import { feeOf } from '../../engine/fees.ts'
@@ -68,12 +74,14 @@ function checkLookups(bank: BankView, { addressTableLookups }: ParsedTransaction
   if (!loaded.ok) throw invalidParams(`invalid transaction message: ${LOOKUP_FAULTS[loaded.err]}`)
 }
 
-/** A fee is known for a blockhash that the chain keeps, also when it is too old to execute, and for one that a nonce account holds. */
+/** A fee is known for a blockhash that the chain keeps, also when it is too old to execute, and for one that a nonce account holds whose authority signs. */
 function isPayable(chain: Chain, bank: BankView, transaction: ParsedTransaction): boolean {
   const blockhash = encodeBase58(transaction.recentBlockhash)
   if (chain.blockhashAge(blockhash, bank.commitment) !== undefined) return true
   const nonceIndex = nonceAccountIndex(transaction)
   if (nonceIndex === undefined) return false
   const account = bank.readAccount(encodeBase58(transaction.staticKeys[nonceIndex] as Uint8Array))
-  return account !== null && account.data.length === 80 && encodeBase58(account.data.subarray(40, 72)) === blockhash
+  if (account?.owner !== SYSTEM_PROGRAM || account.data.length !== NONCE_ACCOUNT_BYTES) return false
+  const held = readNonceAccount(account.data)
+  return held !== undefined && encodeBase58(held.nonce) === blockhash && isNonceAuthorized(transaction, held.authority)
 }
