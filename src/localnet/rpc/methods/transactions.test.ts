@@ -73,6 +73,15 @@ describe('methods that read transactions', () => {
     assert.deepEqual(await list({ until: newest[3] }), newest.slice(0, 3))
     assert.deepEqual(await list({ before: newest[0], until: newest[3], limit: 1 }), [newest[1]])
     assert.deepEqual(await list({ before: encodeBase58(new Uint8Array(64).fill(6)) }), [])
+    assert.deepEqual(await list({ until: encodeBase58(new Uint8Array(64).fill(6)) }), newest)
+    const unconfirmed = await wallet.send(wallet.sign([wallet.transfer(SOL, 59)]))
+    await server.pass(1)
+    assert.deepEqual(
+      await list({ until: unconfirmed }),
+      newest,
+      'a client that saw it as processed asks for older ones',
+    )
+    assert.deepEqual(await list({ before: unconfirmed }), [])
     const [latest] = await server.call<Listed[]>('getSignaturesForAddress', address, { limit: 1 })
     assert.equal(latest?.memo, '[4] no 4')
     assert.equal(latest?.confirmationStatus, 'finalized')

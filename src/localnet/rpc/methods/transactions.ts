@@ -89,15 +89,22 @@ function confirmationStatusOf(chain: Chain, { slot }: TransactionRecord): 'proce
 
 type Page = { address: string; before: string | undefined; until: string | undefined; limit: number; top: number }
 
-/** Newest first, from just before `before` down to just after `until`. An unknown `before` gives an empty page. In slices: old blocks are unpacked. */
+/**
+ * Newest first, from just before `before` down to just after `until`; a transaction above `top` is unknown. An unknown `before` gives an
+ * empty page, an unknown `until` does not end it. In slices: old blocks are unpacked.
+ */
 async function pageSignatures(
   chain: Chain,
   { address, before, until, limit, top }: Page,
   slices: TimeSlices,
 ): Promise<Json[]> {
-  const first = before === undefined ? undefined : chain.transaction(before)
-  if (before !== undefined && (!first || first.slot > top)) return []
-  const last = until === undefined ? undefined : chain.transaction(until)
+  const known = (signature: string | undefined) => {
+    const record = signature === undefined ? undefined : chain.transaction(signature)
+    return record && record.slot <= top ? record : undefined
+  }
+  const first = known(before)
+  if (before !== undefined && !first) return []
+  const last = known(until)
   const page: Json[] = []
   for (const record of chain.signaturesOf(address, first ?? { slot: top + 1, index: 0 })) {
     if (last && !isOlder(last, record)) break
