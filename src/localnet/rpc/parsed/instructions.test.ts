@@ -283,6 +283,53 @@ describe('other programs', () => {
     )
   })
 
+  it('are parsed: vote accounts of version 4', () => {
+    const u16 = (value: number) => Buffer.of(value & 0xff, value >> 8)
+    const [bls, proof] = [Buffer.alloc(48, 7), Buffer.alloc(96, 8)]
+    const expectVote = (accounts: web3.PublicKey[], data: Buffer[], type: string, info: Record<string, unknown>) => {
+      const keys = accounts.map((pubkey) => ({ pubkey, isSigner: false, isWritable: false }))
+      const instruction = { programId: web3.VOTE_PROGRAM_ID, keys, data: Buffer.concat(data) }
+      expectParsed(new web3.TransactionInstruction(instruction), 'vote', type, info)
+    }
+    const head = [Buffer.of(16, 0, 0, 0), b.toBuffer(), c.toBuffer(), bls, proof, d.toBuffer()]
+    const initialized = {
+      voteAccount: A,
+      node: B,
+      authorizedVoter: C,
+      authorizedWithdrawer: D,
+      inflationRewardsCommissionBps: 1234,
+      inflationRewardsCollector: E,
+      blockRevenueCommissionBps: 5678,
+      blockRevenueCollector: A,
+    }
+    expectVote([a, b], [...head, u16(1234), e.toBuffer(), u16(5678), a.toBuffer()], 'initializeV2', initialized)
+    expectVote([a, b, e, a], [...head, u16(1234), u16(5678)], 'initializeV2', initialized)
+    expectVote([a, b, c], [Buffer.of(17, 0, 0, 0, 1, 0, 0, 0)], 'updateCommissionCollector', {
+      voteAccount: A,
+      newCollector: B,
+      withdrawAuthority: C,
+      commissionKind: 'BlockRevenue',
+    })
+    expectVote([a, b], [Buffer.of(18, 0, 0, 0), u16(300), Buffer.alloc(4)], 'updateCommissionBps', {
+      voteAccount: A,
+      withdrawAuthority: B,
+      commissionBps: 300,
+      commissionKind: 'InflationRewards',
+    })
+    expectVote([a, b], [Buffer.of(19, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0)], 'depositDelegatorRewards', {
+      voteAccount: A,
+      source: B,
+      deposit: 9,
+    })
+    expectVote([a, b, c], [Buffer.of(1, 0, 0, 0), d.toBuffer(), Buffer.of(2, 0, 0, 0), bls, proof], 'authorize', {
+      voteAccount: A,
+      clockSysvar: B,
+      authority: C,
+      newAuthority: D,
+      authorityType: { VoterWithBLS: { bls_pubkey: [...bls], bls_proof_of_possession: [...proof] } },
+    })
+  })
+
   it('of a validator vote by tower sync', () => {
     const hash = Buffer.alloc(32, 9)
     const data = Buffer.concat([

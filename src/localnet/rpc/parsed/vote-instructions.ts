@@ -2,6 +2,11 @@ import type { Json } from '../json.ts'
 import { ByteReader, BytesError } from './byte-reader.ts'
 import { nameAccounts, type ParsedState } from './parser.ts'
 
+/** Compressed keys and proofs of BLS12-381. */
+const BLS_KEY_BYTES = 48
+const BLS_PROOF_BYTES = 96
+const INITIALIZE_ACCOUNTS = ['voteAccount', 'node', 'inflationRewardsCollector', 'blockRevenueCollector']
+
 /** Vote program, bincode; the compact forms store lockouts as differences. */
 export function parseVoteInstruction(accounts: readonly string[], data: Uint8Array): ParsedState {
   const read = new ByteReader(data)
@@ -67,9 +72,51 @@ export function parseVoteInstruction(accounts: readonly string[], data: Uint8Arr
       return { type: 'towersync', info: { ...towerAccounts(), towerSync: readTowerSync(read) } }
     case 15:
       return { type: 'towersyncswitch', info: { ...towerAccounts(), towerSync: readTowerSync(read), hash: read.key() } }
+    case 16:
+      return { type: 'initializeV2', info: readInitializeV2(accounts, read) }
+    case 17: {
+      const names = named('voteAccount', 'newCollector', 'withdrawAuthority')
+      return { type: 'updateCommissionCollector', info: { ...names, commissionKind: readCommissionKind(read) } }
+    }
+    case 18: {
+      const fields = { commissionBps: read.u16(), commissionKind: readCommissionKind(read) }
+      return { type: 'updateCommissionBps', info: { ...named('voteAccount', 'withdrawAuthority'), ...fields } }
+    }
+    case 19:
+      return { type: 'depositDelegatorRewards', info: { ...named('voteAccount', 'source'), deposit: read.u64() } }
     default:
       throw new BytesError('unknown instruction')
   }
+}
+
+/** The collectors are fields in the first version of the instruction (SIMD-0464), accounts in the second. */
+function readInitializeV2(accounts: readonly string[], read: ByteReader): Json {
+  read.key()
+  const authorizedVoter = read.key()
+  read.bytes(BLS_KEY_BYTES + BLS_PROOF_BYTES)
+  const authorizedWithdrawer = read.key()
+  const hasFields = read.remaining >= 2 * (2 + 32)
+  const inflationRewardsCommissionBps = read.u16()
+  const fieldOfInflation = hasFields ? read.key() : undefined
+  const blockRevenueCommissionBps = read.u16()
+  const fieldOfRevenue = hasFields ? read.key() : undefined
+  const named = nameAccounts(accounts, hasFields ? INITIALIZE_ACCOUNTS.slice(0, 2) : INITIALIZE_ACCOUNTS)
+  return {
+    voteAccount: named['voteAccount'],
+    node: named['node'],
+    authorizedVoter,
+    authorizedWithdrawer,
+    inflationRewardsCommissionBps,
+    inflationRewardsCollector: fieldOfInflation ?? named['inflationRewardsCollector'],
+    blockRevenueCommissionBps,
+    blockRevenueCollector: fieldOfRevenue ?? named['blockRevenueCollector'],
+  }
+}
+
+function readCommissionKind(read: ByteReader): string {
+  const kind = ['InflationRewards', 'BlockRevenue'][read.u32()]
+  if (kind === undefined) throw new BytesError('unknown commission')
+  return kind
 }
 
 function readVote(read: ByteReader): Json {
@@ -113,8 +160,18 @@ function readSeedAuthority(read: ByteReader) {
   return { authorityType: readAuthorize(read), authorityOwner: read.key(), authoritySeed: read.string64() }
 }
 
-function readAuthorize(read: ByteReader): string {
-  const type = ['Voter', 'Withdrawer'][read.u32()]
-  if (type === undefined) throw new BytesError('unknown authority')
-  return type
+/** The third kind carries a key for the votes of Alpenglow and the proof that the voter holds it (SIMD-0387). */
+function readAuthorize(read: ByteReader): Json {
+  switch (read.u32()) {
+    case 0:
+      return 'Voter'
+    case 1:
+      return 'Withdrawer'
+    case 2: {
+      const key = Array.from(read.bytes(BLS_KEY_BYTES))
+      return { VoterWithBLS: { bls_pubkey: key, bls_proof_of_possession: Array.from(read.bytes(BLS_PROOF_BYTES)) } }
+    }
+    default:
+      throw new BytesError('unknown authority')
+  }
 }
