@@ -32,6 +32,10 @@ export class ByteReader {
     return this.#view.getUint8(this.#take(1))
   }
 
+  i8(): number {
+    return this.#view.getInt8(this.#take(1))
+  }
+
   u16(): number {
     return this.#view.getUint16(this.#take(2), true)
   }

@@ -1,18 +1,24 @@
 import type { Json } from '../json.ts'
 import { ByteReader, BytesError } from './byte-reader.ts'
+import {
+  parseConfidentialMintBurn,
+  parseConfidentialTransfer,
+  parseConfidentialTransferFee,
+} from './confidential-instructions.ts'
 import { nameAccounts, type ParsedState } from './parser.ts'
 import { accountStateName, maybeKey } from './token-extensions.ts'
 import { nameSigned, readOptionalKey, showAmount } from './token-instruction-parts.ts'
 
 type Parser = (accounts: readonly string[], read: ByteReader) => ParsedState
 
-/** Instructions of Token-2022's extensions, by their first byte. The confidential ones are not parsed: they hold only ciphertext. */
+/** Instructions of Token-2022's extensions, by their first byte. */
 const PARSERS: Readonly<Record<number, Parser>> = {
   25: (accounts, read) => ({
     type: 'initializeMintCloseAuthority',
     info: { ...nameAccounts(accounts, ['mint']), newAuthority: readOptionalKey(read) },
   }),
   26: parseTransferFee,
+  27: parseConfidentialTransfer,
   28: parseDefaultAccountState,
   30: (accounts, read) => ({
     type: choose(read, ['enableRequiredMemoTransfers', 'disableRequiredMemoTransfers']),
@@ -28,9 +34,11 @@ const PARSERS: Readonly<Record<number, Parser>> = {
     info: { ...nameAccounts(accounts, ['mint']), delegate: read.key() },
   }),
   36: pointer('TransferHook', 'programId'),
+  37: parseConfidentialTransferFee,
   39: pointer('MetadataPointer', 'metadataAddress'),
   40: pointer('GroupPointer', 'groupAddress'),
   41: pointer('GroupMemberPointer', 'memberAddress'),
+  42: parseConfidentialMintBurn,
   43: parseScaledUiAmount,
   44: parsePausable,
   46: parsePermissionedBurn,

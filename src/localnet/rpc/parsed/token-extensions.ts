@@ -199,17 +199,17 @@ export function maybeKey(read: ByteReader): string | null {
   return bytes.every((byte) => byte === 0) ? null : encodeBase58(bytes)
 }
 
-function maybeElgamal(read: ByteReader): string | null {
+export function maybeElgamal(read: ByteReader): string | null {
   const bytes = read.bytes(32)
   return bytes.every((byte) => byte === 0) ? null : toBase64(bytes)
 }
 
 /** The programs' own booleans: any byte but zero is true. */
-function flag(read: ByteReader): boolean {
+export function flag(read: ByteReader): boolean {
   return read.u8() !== 0
 }
 
-function base64(read: ByteReader, length: number): string {
+export function base64(read: ByteReader, length: number): string {
   return toBase64(read.bytes(length))
 }
 
