@@ -102,6 +102,22 @@ test('parses values of the environment as TOML, and as text where the schema exp
   assert.equal(envNameOf(['bundle', 'ws', 'queryToken']), 'SLUICE_BUNDLE__WS__QUERY_TOKEN')
 })
 
+test('a list or table of the environment replaces that of the file, and its mistakes name the variable', async () => {
+  const text = '[[upstreams]]\nname = "of-file"\nurl = "http://f"\n[bundle.listen]\nhost = "127.0.0.2"\nport = 1\n'
+  const config = await load({
+    text,
+    env: { SLUICE_UPSTREAMS: '[{ name = "a", url = "http://h" }]', SLUICE_BUNDLE__LISTEN: '{ port = 2 }' },
+  })
+  const origins = Object.fromEntries(config.entries().map(({ path, origin }) => [path.join('.'), origin]))
+  assert.deepEqual(origins['upstreams.0.name'], { from: 'env', variable: 'SLUICE_UPSTREAMS' })
+  assert.deepEqual(origins['bundle.listen.port'], { from: 'env', variable: 'SLUICE_BUNDLE__LISTEN' })
+  assert.deepEqual(await issuesOf({ text, env: { SLUICE_UPSTREAMS: '[{ name = "a", url = 5 }]' } }), [
+    'SLUICE_UPSTREAMS upstreams[0].url: expected string, received number',
+  ])
+  const flags = [{ path: ['upstreams'], value: [{ name: 'b', url: 5 }] }]
+  assert.deepEqual(await issuesOf({ text, flags }), ['command line upstreams[0].url: expected string, received number'])
+})
+
 test('a syntax error names line and column and does not quote the file', async () => {
   const issues = await issuesOf({ text: 'a = 1\npassword = "hunter22\n' })
   assert.equal(issues.length, 1)
@@ -191,6 +207,15 @@ test('names a file that cannot be read', async () => {
     loadConfig({ schema, file: '/nowhere/sluice.toml', env: {} }),
     /\/nowhere\/sluice\.toml cannot be read/,
   )
+})
+
+test('a folder in the place of the file is not to be written anew', async () => {
+  using folder = makeTestFolder()
+  await assert.rejects(loadConfig({ schema, file: folder.path, env: {} }), (error: unknown) => {
+    assert(error instanceof ConfigError)
+    assert.equal(error.fix, `Name the file in this folder: --config ${folder.file('sluice.toml')}`)
+    return true
+  })
 })
 
 test('a key named __proto__ changes no prototype', async () => {

@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { dirname, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { parse, TomlError } from 'smol-toml'
 import type { z } from 'zod'
 import { messageOf, ServiceError } from '../../core/error.ts'
@@ -92,7 +92,7 @@ async function readSource(given: string): Promise<Source> {
   const file = resolve(given)
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
     throw new ConfigError([{ file: given, path: [], message: `cannot be read: ${messageOf(error)}` }], {
-      fix: `Name the right file with --config, or write one with: sluice init --config ${given}`,
+      fix: unreadableFix(given, error),
       cause: error,
     })
   })
@@ -112,6 +112,16 @@ async function readSource(given: string): Promise<Source> {
       : 'Correct the line named above (text must be in quotes), then run: sluice config check'
     throw new ConfigError([{ file: given, line: error.line, column: error.column, path: [], message }], { fix })
   }
+}
+
+/** A file that is there must not be written anew. */
+function unreadableFix(file: string, error: unknown): string {
+  const { code } = error as NodeJS.ErrnoException
+  if (code === 'ENOENT') return `Name the right file with --config, or write one with: sluice init --config ${file}`
+  if (code === 'EISDIR') return `Name the file in this folder: --config ${join(file, 'sluice.toml')}`
+  return code === 'EACCES'
+    ? `Run the command as the user that runs Sluice, with sudo -u USER, or see who may read it: ls -l ${file}`
+    : 'Name the right file with --config.'
 }
 
 function merge(
@@ -145,35 +155,34 @@ class Origins {
     this.#flags = new Set(flags.map(({ path }) => pathKey(path)))
   }
 
-  /** The origin of this path or of the nearest table above it, since a whole table may have one origin. */
+  /** The origin of this path, since a whole table may have one origin: of the table above it. */
   of(path: KeyPath): ConfigOrigin {
-    const exact = this.#at(path)
-    if (exact) return exact
-    for (let length = path.length - 1; length > 0; length--) {
-      const above = this.#at(path.slice(0, length))
-      // A table in the file does not mean that each of its values is there.
-      if (above && above.from !== 'file') return above
-    }
-    return { from: 'default' }
+    // A table in the file does not mean that each of its values is there.
+    return this.#overrideOf(path) ?? this.#inFile(path) ?? { from: 'default' }
   }
 
   /** The position for messages: the key, or the table that lacks it. */
   positionOf(path: KeyPath): Omit<ConfigIssue, 'path' | 'message'> {
+    const override = this.#overrideOf(path)
+    if (override?.from === 'flag') return { flag: true }
+    if (override?.from === 'env') return { variable: override.variable }
     for (let length = path.length; length > 0; length--) {
-      const found = this.#at(path.slice(0, length))
-      if (found?.from === 'flag') return { flag: true }
-      if (found?.from === 'env') return { variable: found.variable }
-      if (found?.from === 'file') return { file: found.file, line: found.line, column: found.column }
+      const found = this.#inFile(path.slice(0, length))
+      if (found !== undefined) return { file: found.file, line: found.line, column: found.column }
     }
     return this.#source ? { file: this.#source.file, line: 1, column: 1 } : {}
   }
 
-  #at(path: KeyPath): ConfigOrigin | undefined {
-    const key = pathKey(path)
-    if (this.#flags.has(key)) return { from: 'flag' }
-    const variable = this.#env.get(key)
-    if (variable !== undefined) return { from: 'env', variable }
-    const position = this.#source?.positions.get(key)
+  /** The flag or variable that sets this path, or the whole of a list or table above it: what the file has there is replaced. */
+  #overrideOf(path: KeyPath): Extract<ConfigOrigin, { from: 'flag' | 'env' }> | undefined {
+    const keys = path.map((_part, at) => pathKey(path.slice(0, path.length - at)))
+    if (keys.some((key) => this.#flags.has(key))) return { from: 'flag' }
+    const variable = keys.map((key) => this.#env.get(key)).find((name) => name !== undefined)
+    return variable === undefined ? undefined : { from: 'env', variable }
+  }
+
+  #inFile(path: KeyPath): Extract<ConfigOrigin, { from: 'file' }> | undefined {
+    const position = this.#source?.positions.get(pathKey(path))
     return position && this.#source ? { from: 'file', file: this.#source.file, ...position } : undefined
   }
 }
