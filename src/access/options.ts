@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { GRPC_KINDS, type Limits } from '../contract/limits.ts'
 import { integer, section } from '../contract/option-fields.ts'
+import { isSecretRef, SECRET_REF_RULE } from '../platform/config/secret-ref.ts'
 import { BATCH_ITEMS_DEFAULT, BUILT_IN_PLANS, findPlanFaults, type Plans, REQUEST_BYTES_DEFAULT } from './plan.ts'
 
 const MIB = 1024 * 1024
@@ -72,7 +73,7 @@ export const plansSchema = z
   .transform((own): Plans => ({ ...BUILT_IN_PLANS, ...(own satisfies Record<string, Limits>) }))
 
 /** A secret is given as a reference, never as its value. */
-const secretReference = z.string().regex(/^(file|env):.+$/, 'give file:PATH or env:NAME')
+const secretReference = z.string().refine(isSecretRef, SECRET_REF_RULE)
 
 const hasNoPassword = (url: string) => !URL.canParse(url) || new URL(url).password === ''
 

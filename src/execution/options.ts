@@ -4,6 +4,7 @@ import { integer, section } from '../contract/option-fields.ts'
 import { publicUrlOption } from '../contract/public-url-option.ts'
 import { BLOCKED_BY_DEFAULT, RAW_EVENTS } from '../contract/stream-events.ts'
 import { networkOption } from '../platform/config/network-option.ts'
+import { isSecretRef, SECRET_REF_RULE } from '../platform/config/secret-ref.ts'
 
 const MIB = 1024 * 1024
 
@@ -24,10 +25,11 @@ export const executionOptions = z.strictObject({
           /^(https?:\/\/[^\s?#@]+|(file|env):.+)$/,
           'give an http address without credentials, or file:PATH or env:NAME',
         )
+        .refine((text) => isSecretRef(text) || /^https?:/.test(text), SECRET_REF_RULE)
         .describe('JSON-RPC URL of the node. A URL that contains a key is given by reference: file:PATH or env:NAME.'),
       credential: z
         .string()
-        .regex(/^(file|env):.+$/, 'give file:PATH or env:NAME')
+        .refine(isSecretRef, SECRET_REF_RULE)
         .optional()
         .describe('Reference to a secret sent as Authorization: Bearer.'),
       pollMs: integer(100, 60_000).default(1000).describe('How often the node is polled for its newest block.'),

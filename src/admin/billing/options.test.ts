@@ -22,5 +22,6 @@ test('the address has no credentials and no query, and the key is a reference', 
     assert.match(faultsOf({ url }).join(), /^url: give the address without user, password and query/, url)
   for (const url of ['ftp://h.example', 'h.example', 'https://h.example/a b'])
     assert.match(faultsOf({ url }).join(), /^url: give https/, url)
-  for (const key of ['sk_live_x', 'file:', 'env:']) assert.match(faultsOf({ key }).join(), /^key: give file:PATH/, key)
+  for (const key of ['sk_live_x', 'file:', 'env:'])
+    assert.match(faultsOf({ key }).join(), /^key: secrets are given by reference/, key)
 })

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { parseDay } from '../../contract/dates.ts'
 import { integer, section } from '../../contract/option-fields.ts'
+import { isSecretRef, SECRET_REF_RULE } from '../../platform/config/secret-ref.ts'
 import { DECIMAL, DECIMAL_DIGITS } from './decimal.ts'
 
 export const BILLING_SINKS = ['openmeter', 'lago', 'stripe'] as const
@@ -51,7 +52,7 @@ export const billingOptions = z.strictObject({
     ),
   key: z
     .string()
-    .regex(/^(file|env):.+$/, 'give file:PATH or env:NAME')
+    .refine(isSecretRef, SECRET_REF_RULE)
     .optional()
     .describe('Reference to the API key, which is sent as Authorization: Bearer.'),
   quantities: z

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { integer, section } from '../../contract/option-fields.ts'
+import { isSecretRef, SECRET_REF_RULE } from '../../platform/config/secret-ref.ts'
 import { NOTICE_KINDS } from './notice.ts'
 
 const HOOKS_MAX = 8
@@ -26,7 +27,7 @@ export const noticesOptions = section(
             .url({ protocol: /^https?$/, error: 'give an http or https URL' })
             .describe('Receives each notice as a POST, signed as Standard Webhooks describes.'),
           secrets: z
-            .array(z.string().regex(/^(file|env):.+$/, 'give file:PATH or env:NAME'))
+            .array(z.string().refine(isSecretRef, SECRET_REF_RULE))
             .min(1)
             .max(2)
             .describe('References to the signing secret. With two, both sign each notice: replace a secret so.'),

@@ -22,6 +22,26 @@ test('a text that is no address and no network is refused with its key', () => {
   }
 })
 
+test('a secret from a variable whose name no variable can have is refused with its key, and not at its first use', () => {
+  const postgres = { engine: 'postgres', url: 'postgres://sluice@127.0.0.1/sluice' }
+  const configs = (reference: string): Record<string, Record<string, unknown>> => ({
+    'access.store.password': { access: { store: { ...postgres, password: reference } } },
+    'access.quota.shared.password': {
+      access: { quota: { shared: { url: 'redis://127.0.0.1', password: reference } } },
+    },
+    'billing.key': { billing: { key: reference } },
+    'execution.node.credential': { execution: { node: { rpc: 'http://127.0.0.1', credential: reference } } },
+    'execution.node.rpc': { execution: { node: { rpc: reference } } },
+    'metrics.bearer': { metrics: { bearer: reference } },
+    'notices.webhooks.0.secrets.0': {
+      notices: { webhooks: [{ name: 'ops', url: 'https://hooks.example.net', secrets: [reference] }] },
+    },
+  })
+  for (const [key, config] of Object.entries(configs('env:DB-PASSWORD'))) assert.deepEqual(refused(config), [key])
+  for (const reference of ['env:DB_PASSWORD', 'file:secrets/db password'])
+    for (const [key, config] of Object.entries(configs(reference))) assert.deepEqual(refused(config), [], key)
+})
+
 test('shreds are received on an address that exists in its family', () => {
   for (const listen of ['999.1.1.1:20000', '[1::2::3]:20000'])
     assert.deepEqual(refused({ shreds: { listen } }), ['shreds.listen'], listen)

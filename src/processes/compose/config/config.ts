@@ -10,6 +10,7 @@ import { executionOptions } from '../../../execution/options.ts'
 import { gatewayOptions } from '../../../gateway/options.ts'
 import { indexerOptions } from '../../../indexer/options.ts'
 import { localnetOptions } from '../../../localnet/options.ts'
+import { isSecretRef, SECRET_REF_RULE } from '../../../platform/config/secret-ref.ts'
 import { senderOptions } from '../../../sender/options.ts'
 import { shredsOptions } from '../../../shreds/options.ts'
 import { upstreamsOptions } from '../../../upstreams/options.ts'
@@ -22,7 +23,10 @@ const MIB = 2 ** 20
 export const configSchema = z.strictObject({
   host: z
     .string()
-    .regex(/^[^\s/:]+$|^\[[0-9a-fA-F:]+\]$/, 'give a host name or address without scheme and port')
+    .regex(
+      /^[^\s/:]+$|^\[[0-9a-fA-F:]+\]$/,
+      'give a host name or address without scheme and port, an IPv6 address in brackets',
+    )
     .optional()
     .describe(
       'Host name that customers connect to, for endpoints without a publicUrl: the address is then this name with the port of the listener.',
@@ -44,7 +48,7 @@ export const configSchema = z.strictObject({
     ...listenerOption('127.0.0.1:9464'),
     bearer: z
       .string()
-      .regex(/^(file|env):.+$/, 'give file:PATH or env:NAME')
+      .refine(isSecretRef, SECRET_REF_RULE)
       .optional()
       .describe('Reference to a secret that scrapers of /metrics must send as Authorization: Bearer.'),
     hosts: z
