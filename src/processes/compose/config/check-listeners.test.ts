@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { test } from 'node:test'
 import { temporaryFolder } from '../../../../test/support/cli.ts'
 import { takeInstanceLock } from '../../../platform/files/instance-lock.ts'
 import { openStateFolder } from '../../../platform/files/state-folder.ts'
+import { makeTestCert } from '../../../platform/net/test-cert.ts'
 import { checkListenerFiles, checkListeners } from './check-listeners.ts'
 import { configSchema } from './config.ts'
 
@@ -27,6 +30,37 @@ test('a fault of a certificate that several listeners use is one finding that na
     /set bundle\.rpc\.tls, bundle\.ws\.tls, bundle\.grpc\.tls, sender\.tls$/,
   )
   assert.match(other?.message ?? '', /^indexer: /)
+})
+
+test('a certificate that no server can use is a fault: behind its chain, with a damaged chain, or with a key that is too short', async () => {
+  using own = makeTestCert()
+  using authority = makeTestCert('authority')
+  const findings = async (tls: { cert: string; key: string }) => {
+    const config = configSchema.parse({ bundle: { rpc: { tls } } })
+    const found = (await checkListenerFiles(config, '/')).filter(({ check }) => check === 'certificate')
+    return found.map(({ level, message, ...rest }) => ({ level, message, fix: 'fix' in rest ? rest.fix : '' }))
+  }
+  const { cert, key } = own
+  const [leaf, signer] = [readFileSync(cert, 'utf8'), readFileSync(authority.cert, 'utf8')]
+  writeFileSync(cert, leaf + signer)
+  assert.equal((await findings({ cert, key }))[0]?.level, 'ok')
+  writeFileSync(cert, signer + leaf)
+  const [behind] = await findings({ cert, key })
+  assert.match(
+    behind?.message ?? '',
+    /^bundle\.rpc: the certificate of .*key\.pem is in .*cert\.pem, but not as the first$/,
+  )
+  assert.match(behind?.fix ?? '', /^put it first/)
+  writeFileSync(cert, signer)
+  assert.match((await findings({ cert, key }))[0]?.message ?? '', /is not the key of/)
+  writeFileSync(cert, `${leaf}-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n`)
+  assert.equal((await findings({ cert, key }))[0]?.level, 'bad')
+
+  const short = ['req', '-x509', '-newkey', 'rsa:1024', '-nodes', '-days', '90', '-subj', '/CN=localhost']
+  execFileSync('openssl', [...short, '-keyout', key, '-out', cert], { stdio: 'ignore' })
+  const [weak] = await findings({ cert, key })
+  assert.equal(weak?.level, 'bad')
+  assert.match(weak?.message ?? '', /too small/)
 })
 
 test('a port that needs a capability is checked by a connection where Sluice runs, and else the file that gives it is named', async () => {

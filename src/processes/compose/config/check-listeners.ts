@@ -8,6 +8,7 @@ import { ServiceError } from '../../../core/error.ts'
 import { isInstanceLocked } from '../../../platform/files/instance-lock.ts'
 import { checkSecretFile } from '../../../platform/files/state-folder.ts'
 import { isLoopbackAddress } from '../../../platform/net/connection-caps.ts'
+import { checkTlsFiles } from '../../../platform/net/tls-files.ts'
 import { systemClock } from '../../../platform/process/clock.ts'
 import { endpointsOf } from '../access/endpoints.ts'
 import type { Config, ConfigPart } from './config.ts'
@@ -150,14 +151,30 @@ function checkMetricsOpen({ metrics }: Config): Finding {
   )
 }
 
+const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
+/** Longer files are bundles of authorities. */
+const CHAIN_MAX = 16
+
 async function checkCertificate({ names, cert, key }: Certificate): Promise<Finding> {
   const name = names.join(', ')
   const settings = (ending: string) => names.map((each) => `${each}.${ending}`).join(', ')
   try {
-    const certificate = new X509Certificate(await readFile(cert))
+    const text = await readFile(cert)
+    const certificate = new X509Certificate(text)
+    const chain = text.toString('latin1').match(PEM_CERTIFICATE)?.slice(1, CHAIN_MAX) ?? []
     await checkSecretFile(key)
     const privateKey = createPrivateKey(await readFile(key))
-    if (certificate.checkPrivateKey(privateKey)) return checkDays(name, cert, certificate)
+    if (certificate.checkPrivateKey(privateKey)) {
+      // What only the start of a server finds: a key that is too short, a damaged chain.
+      await checkTlsFiles({ cert, key })
+      return checkDays(name, cert, certificate)
+    }
+    if (chain.some((text) => new X509Certificate(text).checkPrivateKey(privateKey)))
+      return bad(
+        'certificate',
+        `${name}: the certificate of ${key} is in ${cert}, but not as the first`,
+        `put it first in ${cert}, then the certificates that sign it`,
+      )
     return bad(
       'certificate',
       `${name}: ${key} is not the key of ${cert}`,
