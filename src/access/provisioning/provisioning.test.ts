@@ -132,6 +132,25 @@ test('a subscription has one token: a second issue is refused, and rotation keep
   assert.match((await issueToken(on, { subscription: subscription.id })).secret, /^slc_/)
 })
 
+test('an active record that is not served is not called active where it is to be resumed', async () => {
+  await using rig = await openRig()
+  const { on } = rig
+  await createSubscription(on, input({ validUntil: NOW_MS + 1000 }))
+  const resume = (at: Provisioning) => resumeSubscription(at, { subscription: 'acme-prod' })
+  await assert.rejects(resume(on), { code: 'wrong-state', message: /"acme-prod" is active$/ })
+  await assert.rejects(resume(rig.later(1000)), {
+    code: 'wrong-state',
+    message: /has expired/,
+    fix: /sluice sub renew acme-prod/,
+  })
+  await setCustomerState(on, { customer: 'acme', state: 'suspended' })
+  await assert.rejects(resume(on), {
+    code: 'wrong-state',
+    message: /its customer "acme"/,
+    fix: /sluice customer resume acme/,
+  })
+})
+
 test('a cancelled subscription stays cancelled, and loses its token, database user and nodes', async () => {
   await using rig = await openRig()
   const { on } = rig

@@ -3,6 +3,7 @@ import { isProductKey, PRODUCT_KEYS, PRODUCTS, type ProductKey } from '../../con
 import { didYouMean } from '../../core/did-you-mean.ts'
 import { ServiceError } from '../../core/error.ts'
 import { printAddressPort } from '../../platform/net/ip-range.ts'
+import { stateOf } from '../effective-state.ts'
 import { type LimitChanges, mergeOverrides } from '../limit-rules.ts'
 import type { Customer, Destination, Subscription } from '../store/model.ts'
 import type { AccessTransaction } from '../store/store.ts'
@@ -243,6 +244,22 @@ const STATE_FIXES: Record<Subscription['state'], string> = {
   cancelled: 'A cancelled subscription stays cancelled; create a new one with: sluice sub create',
 }
 
+/** An active record alone does not mean that the subscription is served. */
+function wrongState(subscription: Subscription, customer: Customer | undefined, nowMs: number): ServiceError {
+  const { name, state } = subscription
+  const refused = (message: string, fix: string) =>
+    new ServiceError('wrong-state', `subscription "${name}" ${message}`, { fix })
+  const effective = stateOf(subscription, customer, nowMs)
+  if (effective === 'expired')
+    return refused('is not suspended, it has expired', `Extend it with: sluice sub renew ${name} --until DATE`)
+  if (effective === 'customer-suspended' && customer !== undefined)
+    return refused(
+      `is not suspended itself, but its customer "${customer.name}" is`,
+      `Serve the customer again with: sluice customer resume ${customer.name}`,
+    )
+  return refused(`is ${state}`, STATE_FIXES[state])
+}
+
 function refusePast(validUntil: number | null, nowMs: number): void {
   if (validUntil === null || validUntil > nowMs) return
   throw new ServiceError('invalid-value', 'the end is in the past', {
@@ -262,9 +279,7 @@ async function changeSubscription(on: Provisioning, idOrName: string, how: Subsc
   return runChange(on, async (tx) => {
     const before = await lookUpToChange(on, tx, 'subscriptions', idOrName)
     if (!how.from.includes(before.state)) {
-      throw new ServiceError('wrong-state', `subscription "${before.name}" is ${before.state}`, {
-        fix: STATE_FIXES[before.state],
-      })
+      throw wrongState(before, await tx.get('customers', before.customerId), on.nowMs)
     }
     const after = how.change(before)
     await tx.put('subscriptions', after)

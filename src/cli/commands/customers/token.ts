@@ -23,6 +23,8 @@ export const tokenRoutes = buildRouteMap({
     }),
     rotate: command({
       brief: 'Replace the token; the old one is revoked at once, or after --grace',
+      details:
+        'With --grace one earlier token stays valid: if the one before it still has a grace, that is revoked at once, after a confirmation.',
       examples: ['acme-prod --yes --print-token', 'acme-prod --grace 1h --print-token'],
       flags: {
         ...secretFlags,

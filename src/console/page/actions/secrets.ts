@@ -45,7 +45,7 @@ export function rotateToken(store: Store, name: string): DialogSpec {
   return secretChange(store, name, {
     id: 'tokenRotate',
     title: `Replace the token of ${name}`,
-    text: 'The new token is shown once, after this.',
+    text: 'The new token is shown once, after this. A token before the present one that still works for a time is revoked at once.',
     fields: [GRACE],
     submit: 'Replace token',
     shown: `New token of ${name}`,

@@ -1,4 +1,5 @@
-import { isSubscriptionState, SUBSCRIPTION_STATES } from '../../../../access/effective-state.ts'
+import { existsSync } from 'node:fs'
+import { isSubscriptionState, SUBSCRIPTION_STATES, type SubscriptionState } from '../../../../access/effective-state.ts'
 import { wireLimits, wireSubscription } from '../../../../access/limit-rules.ts'
 import { parseProducts } from '../../../../access/provisioning/subscriptions.ts'
 import type { Subscription } from '../../../../access/store/model.ts'
@@ -18,6 +19,7 @@ import { secretLocation } from '../../../output/secret-output.ts'
 import { done, reportChange } from '../../../session.ts'
 import { type LimitFlags, overridesOf, printLimits } from '../limits.ts'
 import { reportSub } from './report-sub.ts'
+import { printTokenState } from './token-state.ts'
 
 export type CreateFlags = SecretFlags &
   LimitFlags & {
@@ -75,6 +77,7 @@ export async function listSubs(
   flags: ListFlags & { customer?: string; stateIs?: string; ending?: string },
 ): Promise<void> {
   const spanMs = flags.ending === undefined ? undefined : parseEnding(flags.ending)
+  refuseStateOfFolder(flags)
   if (flags.stateIs !== undefined && !isSubscriptionState(flags.stateIs)) {
     throw new ServiceError(
       'invalid-value',
@@ -87,10 +90,7 @@ export async function listSubs(
   const endOf = (row: ListedSubscription) => (spanMs === undefined ? 0 : (row.validUntil ?? 0))
   printList(this, flags, {
     rows: rows.toSorted((a, b) => endOf(a) - endOf(b) || a.name.localeCompare(b.name)),
-    empty:
-      flags.ending === undefined
-        ? 'no subscriptions; create one with: sluice sub create NAME --customer CUSTOMER'
-        : `no subscription ends within ${flags.ending}`,
+    empty: emptyText(flags),
     columns: [
       { title: 'NAME', value: (row) => row.name },
       { title: 'CUSTOMER', value: (row) => row.customer },
@@ -106,6 +106,22 @@ export async function listSubs(
       },
       { title: 'ID', value: (row) => row.id, wide: true },
     ],
+  })
+}
+
+function emptyText({ customer, stateIs, ending }: { customer?: string; stateIs?: string; ending?: string }): string {
+  const of = customer === undefined ? '' : ` of ${customer}`
+  if (ending !== undefined)
+    return `no subscription${of}${stateIs === undefined ? '' : ` that is ${stateIs}`} ends within ${ending}`
+  if (stateIs !== undefined) return `no subscription${of} is ${stateIs}`
+  return `no subscriptions${of}; create one with: sluice sub create NAME --customer ${customer ?? 'CUSTOMER'}`
+}
+
+/** `--state` names the state folder in every command. */
+function refuseStateOfFolder({ state }: CommonFlags): void {
+  if (state === undefined || !isSubscriptionState(state) || existsSync(state)) return
+  throw new ServiceError('usage', `--state is the state folder, and there is no folder ${state}`, {
+    fix: `For subscriptions in this state: --state-is ${state}`,
   })
 }
 
@@ -138,7 +154,7 @@ export async function showSub(this: CliContext, flags: CommonFlags, idOrName: st
     ['products', subscription.products.join(', ')],
     ['state', state],
     ['valid until', printUntil(subscription.validUntil)],
-    ...tokens.map((token) => ['token', `${displayToken(token.last4)}  ${token.state}`] as const),
+    ...tokens.map((token) => ['token', `${displayToken(token.last4)}  ${printTokenState(token, true)}`] as const),
     [
       'destination',
       destination &&
@@ -176,7 +192,19 @@ export async function suspendSub(this: CliContext, flags: ConfirmFlags, idOrName
 
 export async function resumeSub(this: CliContext, flags: ChangeFlags, idOrName: string): Promise<void> {
   await using on = await openOperations(subscriptions, this, flags)
-  reportSub(this, flags, await on.resume(idOrName), 'is active again')
+  const resumed = await on.resume(idOrName)
+  if (flags.json === true || flags.dryRun === true) return reportSub(this, flags, resumed, 'is active again')
+  const { state, customer = resumed.customerId } = await on.show(resumed.id)
+  const reason = STILL_REFUSED[state]?.(resumed.name, customer)
+  reportSub(this, flags, resumed, reason === undefined ? 'is active again' : 'is not suspended any more')
+  if (reason !== undefined) write(this, `its calls are still refused: ${reason}`)
+}
+
+/** Why a subscription that is resumed is not served. */
+const STILL_REFUSED: { readonly [State in SubscriptionState]?: (name: string, customer: string) => string } = {
+  expired: (name) => `it has expired; extend it with: sluice sub renew ${name} --until DATE`,
+  'customer-suspended': (_name, customer) =>
+    `customer ${customer} is suspended; serve it again with: sluice customer resume ${customer}`,
 }
 
 export async function cancelSub(this: CliContext, flags: ConfirmFlags, idOrName: string): Promise<void> {

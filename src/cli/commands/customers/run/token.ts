@@ -3,14 +3,16 @@ import { displayToken } from '../../../../access/token.ts'
 import { isoTime } from '../../../../contract/wire-json.ts'
 import { ServiceError } from '../../../../core/error.ts'
 import { parseDuration } from '../../../../core/human-units.ts'
+import { systemClock } from '../../../../platform/process/clock.ts'
 import { printTime } from '../../../dates.ts'
 import type { CliContext, ConfirmFlags, ListFlags, SecretFlags } from '../../../define.ts'
 import { openOperations } from '../../../operations/open.ts'
-import { type NewToken, secrets } from '../../../operations/secrets.ts'
+import { type ListedToken, type NewToken, type SecretOperations, secrets } from '../../../operations/secrets.ts'
 import { confirmCut } from '../../../output/confirm.ts'
 import { printJson, printList, write } from '../../../output/print.ts'
 import { secretLocation } from '../../../output/secret-output.ts'
 import { done } from '../../../session.ts'
+import { printTokenState } from './token-state.ts'
 
 export async function issueTokenCommand(this: CliContext, flags: SecretFlags, subscription: string): Promise<void> {
   using output = secretLocation(this, flags)
@@ -28,17 +30,27 @@ export async function rotateTokenCommand(
     throw new ServiceError('invalid-value', `"${flags.grace}" is not a time span: write 1h, 30m or 2d`)
   using output = secretLocation(this, flags)
   await using on = await openOperations(secrets, this, flags)
-  if (graceMs === 0) {
-    const found = await on.find(subscription)
-    await confirmCut(
-      this,
-      flags,
-      `this revokes the present token of ${found.name} at once and closes its open streams within 5 s`,
-    )
-  }
+  const cut = await cutByRotation(on, subscription, graceMs)
+  if (cut !== undefined)
+    await confirmCut(this, flags, `this revokes ${cut} at once and closes its open streams within 5 s`)
   const issued = await on.rotate({ subscription, grace: flags.grace, graceMs })
   showIssued(this, flags, output.reveal, issued)
   if (flags.json !== true) reportEnded(this, issued.ended)
+}
+
+/** What a rotation revokes at once: the present token without a grace, else one of an earlier rotation that still has its own. */
+async function cutByRotation(
+  on: Pick<SecretOperations, 'find' | 'list'>,
+  subscription: string,
+  graceMs: number,
+): Promise<string | undefined> {
+  const { id, name } = await on.find(subscription)
+  if (graceMs === 0) return `the present token of ${name}`
+  const isInGrace = ({ state, notAfter }: ListedToken) =>
+    state === 'retiring' && notAfter !== null && notAfter > systemClock.nowMs()
+  const earlier = (await on.list(id)).find(isInGrace)
+  if (earlier === undefined) return undefined
+  return `the earlier token ${displayToken(earlier.last4)} of ${name}, which works until ${printTime(earlier.notAfter ?? 0)} UTC,`
 }
 
 export async function revokeTokenCommand(this: CliContext, flags: ConfirmFlags, subscription: string): Promise<void> {
@@ -68,7 +80,7 @@ export async function listTokens(this: CliContext, flags: ListFlags, subscriptio
     columns: [
       { title: 'TOKEN', value: (row) => displayToken(row.last4) },
       { title: 'SUBSCRIPTION', value: (row) => row.subscription },
-      { title: 'STATE', value: (row) => row.state },
+      { title: 'STATE', value: (row) => row.state, show: (row) => printTokenState(row) },
       { title: 'CREATED AT', value: (row) => isoTime(row.createdAt), show: (row) => printTime(row.createdAt) },
       { title: 'CREATED BY', value: (row) => row.createdBy, wide: true },
       {

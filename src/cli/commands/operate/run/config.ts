@@ -36,10 +36,9 @@ export async function showConfig(this: CliContext, flags: CommonFlags): Promise<
   const { loaded } = await findSettings(this, flags)
   const rows = loaded.entries().map(({ path, value, origin }) => ({
     key: path.join('.'),
-    // References to secrets are masked too, so that the output can be shared.
+    // References to secrets are masked too, so that the output can be shared. No secret is a number or a switch, such as `queryToken`.
     value:
-      value !== undefined &&
-      (path.some((part) => isSecretName(String(part))) || (typeof value === 'string' && isSecretRef(value)))
+      typeof value === 'string' && (path.some((part) => isSecretName(String(part))) || isSecretRef(value))
         ? '[secret]'
         : value,
     origin,
