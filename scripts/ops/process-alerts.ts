@@ -73,7 +73,7 @@ export const PROCESS_ALERTS: readonly Alert[] = [
     summary: 'Sluice at {{ $labels.instance }} refuses connections because memory is short.',
     does: [
       'Look for clients that do not read (`sluice top`, the panel of slow clients) and for very large responses.',
-      'Give the process more memory, or distribute the customers over more machines.',
+      'Raise `memory.residentBytesMax`, which decides about it and not the memory of the machine, and `MemoryHigh=` and `MemoryMax=` of the unit with it; or distribute the customers over more machines.',
     ],
     fires: { 'sluice_process_connections_refused_total{door="ws",reason="memory",instance="a"}': grows(1) },
     quiet: { 'sluice_process_connections_refused_total{door="ws",reason="address-rate",instance="a"}': grows(1) },
@@ -86,7 +86,7 @@ export const PROCESS_ALERTS: readonly Alert[] = [
     severity: 'page',
     summary: 'The listener {{ $labels.door }} of Sluice at {{ $labels.instance }} has reached its connection limit.',
     does: [
-      '`sluice top` shows whether one customer causes it. Add a machine, or raise the limit of the listener if memory allows.',
+      '`sluice top` shows whether one customer causes it. A port takes 20,000 connections, which no option changes: lower `addressConnectionsMax` of that listener if few addresses have most of them, or add a machine.',
     ],
     fires: { 'sluice_process_connections_refused_total{door="rpc",reason="connections",instance="a"}': grows(5) },
     quiet: { 'sluice_process_connections_refused_total{door="rpc",reason="connections",instance="a"}': flat(5) },
