@@ -12,6 +12,7 @@ import type { QuotaLedger } from './quota/charge.ts'
 import type { QuotaMemory } from './quota/memory.ts'
 import { createPermits, type Permits } from './quota/permits.ts'
 import type { AccessSnapshot } from './snapshot/snapshot.ts'
+import type { Subscription } from './store/model.ts'
 import type { UsageCounter } from './usage/counter.ts'
 import { createWsTickets, type Ticket } from './ws-ticket.ts'
 
@@ -39,6 +40,8 @@ export type CallAccessDeps = {
   requestPermits(): void
   snapshot(): AccessSnapshot
   plans(): PlanTable
+  /** Called for a caller whose plan is not configured. */
+  onMissingPlan(subscription: Subscription): void
 }
 
 export type CallAccess = Access &
@@ -55,7 +58,7 @@ export function createCallAccess(deps: CallAccessDeps): CallAccess {
   const tickets = createWsTickets(deps.ticketKey)
   const customerLog = createCustomerLog({ log, clock })
   const admission = createCallAdmission({
-    ...{ snapshot, plans, ledger, usage, clock, metrics },
+    ...{ snapshot, plans, ledger, usage, clock, metrics, onMissingPlan: deps.onMissingPlan },
     onRefused: (subscription, why) => customerLog.note({ subscription, message: 'refused', kind: refusalFields(why) }),
   })
   return {

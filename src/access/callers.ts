@@ -89,6 +89,8 @@ export type CallersDeps = {
   readonly metrics: Pick<CallMetrics, 'refused'>
   /** Called for each refusal of a known caller. */
   readonly onRefused?: (subscriptionId: string, why: RefusedToken) => void
+  /** Called for a caller whose plan is not configured. */
+  readonly onMissingPlan?: ((subscription: Subscription) => void) | undefined
   /** SHA-256 in hex. An argument so that tests can count the work. */
   readonly hash?: (text: string) => string
   readonly callersMax?: number
@@ -163,6 +165,7 @@ export function createCallers(deps: CallersDeps): CallerCache {
   function callerOf({ token, subscription, customer }: TokenRecords): CachedCaller {
     const known = byDigest.get(token.sha256)
     if (known !== undefined) return known
+    if (!plans.has(subscription.plan)) deps.onMissingPlan?.(subscription)
     const limits = plans.limitsOf(subscription.plan, subscription.overrides)
     const own = terms.of(limits)
     const mayUseShared = subscription.products.includes('bundle')

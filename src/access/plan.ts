@@ -146,11 +146,8 @@ export type PlanTable = {
   limitsOf(plan: string, overrides: Partial<Limits>): Limits
 }
 
-/**
- * A subscription whose plan is not configured any more gets the smallest plan; `onUnknown` is called with the name, so that it can be reported to
- * the operator.
- */
-export function createPlanTable(limitsByName: Plans, onUnknown?: (name: string) => void): PlanTable {
+/** A subscription whose plan is not configured any more gets the smallest plan; `reported-plans.ts` reports it to the operator. */
+export function createPlanTable(limitsByName: Plans): PlanTable {
   const plans = new Map(Object.entries(limitsByName).map(([name, limits]) => [name, { name, limits }]))
   assert(plans.size > 0, 'there is no plan')
   const smallest = [...plans.values()].reduce((least, plan) => (rateOf(plan) < rateOf(least) ? plan : least))
@@ -166,9 +163,7 @@ export function createPlanTable(limitsByName: Plans, onUnknown?: (name: string) 
       })
     },
     limitsOf(name, overrides) {
-      const plan = plans.get(name)
-      if (plan === undefined) onUnknown?.(name)
-      const base = (plan ?? smallest).limits
+      const base = (plans.get(name) ?? smallest).limits
       const keys = Object.keys(overrides) as (keyof Limits)[]
       if (keys.length === 0) return base
       const key = JSON.stringify([name, keys.toSorted().map((limit) => [limit, overrides[limit]])])

@@ -12,6 +12,7 @@ import { until } from '../platform/process/test-wait.ts'
 import type { Call } from './admission.ts'
 import type { Caller, Refused } from './callers.ts'
 import { BUILT_IN_PLANS } from './plan.ts'
+import { cancelSubscription, limitSubscription } from './provisioning/subscriptions.ts'
 import { revokeTokens, rotateToken } from './provisioning/tokens.ts'
 
 const RPC: Call = { interface: 'rpc', method: 'getSlot' }
@@ -49,6 +50,29 @@ describe('access', () => {
     assert.equal(reasonOf(running.access.renew(caller.tokenSha256, 'bundle', now)), 'revoked')
     const outcome = running.access.admit(caller, RPC)
     assert.equal(outcome.ok || outcome.reason, 'revoked')
+  })
+
+  test('a plan that is not configured is reported while a subscription that is used has it', async () => {
+    await using folder = await openAccessFolder()
+    const first = await folder.subscribe('first', 'gone')
+    const second = await folder.subscribe('second', 'gone')
+    await using running = await folder.start()
+    const { access, health, enter } = running
+    // As the admin API and the console show a subscription, cancelled ones too.
+    assert.equal(access.plans().limitsOf('gone', {}).unitsPerSecond, 15)
+    assert.equal(health.get('plans'), undefined)
+    assert.equal(must(enter(first.secret)).limits.unitsPerSecond, 15)
+    assert.match(health.get('plans') ?? '', /have the smallest plan: gone$/)
+
+    await limitSubscription(folder.on(), { subscription: 'first', overrides: {}, plan: 'build' })
+    await until('the change', () => access.snapshot().subscription(first.id)?.plan === 'build', SECOND_MS)
+    assert.equal(health.get('plans'), undefined)
+    must(enter(first.secret))
+    assert.equal(health.get('plans'), undefined)
+    must(enter(second.secret))
+    assert.match(health.get('plans') ?? '', /gone$/)
+    await cancelSubscription(folder.on(), { subscription: 'second' })
+    await until('the end', () => health.get('plans') === undefined, SECOND_MS)
   })
 
   test('usage is in the store when the process has closed, and the month continues from it', async () => {

@@ -120,12 +120,13 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
       requestPermits: () => shared?.sendRequestedPermits(),
       snapshot: follower.current,
       plans: versions.plans,
+      onMissingPlan: versions.missingPlan,
     }),
   )
   follower.onSwap(() => {
     metrics.snapshotSwaps.inc()
     ending.changed()
-    versions.snapshotReplaced()
+    versions.snapshotReplaced(follower.current())
     access.notifyChange()
   })
 

@@ -80,6 +80,7 @@ export function openThreadAccess(start: ThreadAccessStart, deps: ThreadAccessDep
       requestPermits: () => requestMain?.(),
       snapshot: () => snapshot,
       plans: plans.current,
+      onMissingPlan: plans.missing,
     }),
   )
   const opened = opening.move()
@@ -91,6 +92,7 @@ export function openThreadAccess(start: ThreadAccessStart, deps: ThreadAccessDep
       version = update.version
       snapshot = Snapshot.fromShared(update.snapshot)
       if (update.plansVersion !== plansVersion) plans.replace(update.plans)
+      else plans.recheck(snapshot)
       plansVersion = update.plansVersion
       access.notifyChange()
     },

@@ -1,6 +1,6 @@
 import type { Lifecycle } from '../platform/process/lifecycle.ts'
 import type { Plans, PlanTable } from './plan.ts'
-import { createReportedPlans } from './reported-plans.ts'
+import { createReportedPlans, type ReportedPlans } from './reported-plans.ts'
 import type { Snapshot } from './snapshot/snapshot.ts'
 import type { AccessUpdate } from './thread-access.ts'
 
@@ -10,8 +10,10 @@ export type UpdateVersions = {
   version(): number
   plans(): PlanTable
   setPlans(plans: Plans): void
-  /** The snapshot of the store was replaced. */
-  snapshotReplaced(): void
+  /** A caller has a plan that is not configured. */
+  readonly missingPlan: ReportedPlans['missing']
+  /** The snapshot of the store was replaced by this one. */
+  snapshotReplaced(snapshot: Snapshot): void
   /** What threads need to know of the newest change. */
   updateWith(snapshot: Snapshot): AccessUpdate
 }
@@ -33,8 +35,10 @@ export function createUpdateVersions(
       plansVersion += 1
       version += 1
     },
-    snapshotReplaced() {
+    missingPlan: reported.missing,
+    snapshotReplaced(snapshot) {
       version += 1
+      reported.recheck(snapshot)
     },
     updateWith: (snapshot) => ({ version, snapshot: snapshot.shared(), plans, plansVersion }),
   }
