@@ -85,3 +85,17 @@ secrets = ["file:hook"]
   on.write('key', 'a')
   assert.deepEqual((await on.reload(text)).message, ['nothing changed'])
 })
+
+test('a removed plan is reported as removed, and not that its limits are in effect', async () => {
+  const limits =
+    'wsConnections = 1\nwsSubscriptions = 1\ngrpcStreams = 1\ngrpcAccountsPerStream = 1\nsendsPerSecond = 1\n'
+  const gold = (unitsPerSecond: number) => `[plans.gold]\nunitsPerSecond = ${unitsPerSecond}\n${limits}`
+  await using on = await start(gold(100))
+  assert.deepEqual((await on.reload(gold(200))).message, ['plans.gold.unitsPerSecond is in effect'])
+  const { changed, message } = await on.reload('')
+  assert.ok(changed.includes('plans.gold.unitsPerSecond'))
+  assert.deepEqual(message, [
+    'plan gold is removed; subscriptions that have it have the smallest plan until: sluice sub limit SUB --plan PLAN',
+  ])
+  assert.deepEqual((await on.reload('')).message, ['nothing changed'])
+})

@@ -71,6 +71,7 @@ export function reloadFrom(started: Settings, deps: ReloadDeps): Reload {
       (nodes !== undefined || !NODES.test(key)) &&
       (deps.setSignIn !== undefined || !SIGN_IN.test(key))
     const live = differing.filter(isLive)
+    const removed = removedPlans([...inForce.keys()], next)
     deps.log.level = next.config.log.level
     deps.setLogLevel?.(next.config.log.level)
     deps.setPlans?.(next.config.plans)
@@ -88,7 +89,13 @@ export function reloadFrom(started: Settings, deps: ReloadDeps): Reload {
     if (isUsed('upstreams.nodes') && mergedOf(next) !== merged) needRestart.push('upstreams.nodes[].decoded')
     deps.log.info({ changed, needRestart, nodes }, 'configuration reloaded')
     const lines = [
-      ...changed.filter((key) => key !== 'upstreams.nodes').map((key) => `${key} is in effect`),
+      ...changed
+        .filter((key) => key !== 'upstreams.nodes' && !isOfPlan(key, removed))
+        .map((key) => `${key} is in effect`),
+      ...removed.map(
+        (plan) =>
+          `plan ${plan} is removed; subscriptions that have it have the smallest plan until: sluice sub limit SUB --plan PLAN`,
+      ),
       ...(nodes ?? []).map(({ name, change }) => `node ${name} ${CHANGES[change]}`),
       ...needRestart.map((key) => `${key} needs a restart`),
     ]
@@ -119,6 +126,18 @@ async function hashSecrets(
     if (secret !== undefined) hashes.set(key, createHash('sha256').update(secret.reveal()).digest('hex'))
   }
   return hashes
+}
+
+const PLAN = /^plans\.([^.]+)\./
+
+/** Plans in effect that the next configuration does not have. The built-in ones are always there. */
+function removedPlans(keys: readonly string[], { config }: Settings): string[] {
+  const names = new Set(keys.map((key) => PLAN.exec(key)?.[1]).filter((name) => name !== undefined))
+  return [...names].filter((name) => !Object.hasOwn(config.plans, name))
+}
+
+function isOfPlan(key: string, plans: readonly string[]): boolean {
+  return plans.includes(PLAN.exec(key)?.[1] ?? '')
 }
 
 /** The list of nodes is one value: a node more or less moves the values of all that follow. */
