@@ -4,6 +4,7 @@ import { isoTime, toWireJson } from '../../contract/wire-json.ts'
 import { printTime } from '../dates.ts'
 import type { CliContext, OutputFormat } from '../define.ts'
 import { sanitizeForTerminal } from './plain-text.ts'
+import { terminalColumns } from './terminal.ts'
 
 /** A column of a list. `wide` columns appear with `-o wide`; JSON and CSV have all columns. */
 export type Column<Row> = {
@@ -56,7 +57,7 @@ export function printList<Row>(
     const cells = rows.map((row) =>
       shown.map((column) => sanitizeForTerminal(column.show?.(row) ?? cellText(column.value(row)))),
     )
-    const table = alignColumns([shown.map((column) => column.title), ...cells], context.process.stdout.columns)
+    const table = alignColumns([shown.map((column) => column.title), ...cells], terminalColumns(context.process.stdout))
     context.process.stdout.write(isContinued ? table.slice(table.indexOf('\n') + 1) : table)
   }
 }

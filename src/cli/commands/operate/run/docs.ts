@@ -3,6 +3,7 @@ import { ServiceError } from '../../../../core/error.ts'
 import { shippedDocuments } from '../../../../processes/compose/process/shipped-documents.ts'
 import type { CliContext, CommonFlags } from '../../../define.ts'
 import { alignColumns, printJson } from '../../../output/print.ts'
+import { terminalColumns } from '../../../output/terminal.ts'
 import { wrapMarkdown } from '../../../output/wrap-markdown.ts'
 
 export type DocsFlags = CommonFlags & { readonly path?: boolean }
@@ -30,7 +31,8 @@ export async function docs(this: CliContext, flags: DocsFlags, name?: string): P
       },
     )
   }
+  const columns = terminalColumns(stdout)
   if (flags.path === true) stdout.write(`${found.path}\n`)
-  else if (stdout.columns === undefined || !found.path.endsWith('.md')) stdout.write(found.text())
-  else stdout.write(wrapMarkdown(found.text(), stdout.columns))
+  else if (columns === undefined || !found.path.endsWith('.md')) stdout.write(found.text())
+  else stdout.write(wrapMarkdown(found.text(), columns))
 }

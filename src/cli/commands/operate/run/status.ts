@@ -6,6 +6,7 @@ import type { CliContext, CommonFlags } from '../../../define.ts'
 import { openRunningProcess } from '../../../operations/running-process.ts'
 import { sanitizeForTerminal } from '../../../output/plain-text.ts'
 import { alignColumns, printFacts, printJson, toWire } from '../../../output/print.ts'
+import { isScreen } from '../../../output/terminal.ts'
 import { type Line, paintLine, type Tone, wantsColour } from '../../../top/paint.ts'
 import { openScreen } from '../../../top/screen.ts'
 import { type Look, lookEachSecond } from '../../../top/watch.ts'
@@ -116,7 +117,7 @@ async function watchStatus(context: CliContext, flags: CommonFlags): Promise<voi
     { clock: systemClock, signal: leave.signal },
   )
   const first = await looks.next()
-  if (process.stdout.isTTY && flags.json !== true) return drawStatus(process, { first, looks, leave })
+  if (isScreen(process) && flags.json !== true) return drawStatus(process, { first, looks, leave })
 
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => leave.abort())
   let last = ''

@@ -3,6 +3,7 @@ import type { TopReport } from '../../../../processes/compose/top/report.ts'
 import type { CliContext, CommonFlags } from '../../../define.ts'
 import { openRunningProcess } from '../../../operations/running-process.ts'
 import { printJson } from '../../../output/print.ts'
+import { isScreen, terminalColumns } from '../../../output/terminal.ts'
 import { drawTop } from '../../../top/draw.ts'
 import { paintLine, wantsColour } from '../../../top/paint.ts'
 import { productsOf } from '../../../top/products.ts'
@@ -20,8 +21,7 @@ const HISTORY_SECONDS = 60
 const PRINTED = { columns: 100, rows: 200 }
 
 export async function top(this: CliContext, flags: TopFlags): Promise<void> {
-  const { stdout } = this.process
-  if (flags.once === true || flags.json === true || !stdout.isTTY) await lookOnce(this, flags)
+  if (flags.once === true || flags.json === true || !isScreen(this.process)) await lookOnce(this, flags)
   else await lookOn(this, flags)
 }
 
@@ -32,8 +32,7 @@ async function lookOnce(context: CliContext, flags: TopFlags): Promise<void> {
   await delay(systemClock, ONCE_MS)
   const view = viewOf(before, (await client.call('top')) as TopReport)
   if (flags.json === true) return printJson(context, view)
-  // Undefined for a stream that is not a terminal, contrary to its type.
-  const columns = (process.stdout.columns as number | undefined) ?? PRINTED.columns
+  const columns = terminalColumns(process.stdout) ?? PRINTED.columns
   const options = { columns, rows: PRINTED.rows, history: {}, nowMs: systemClock.nowMs(), isLive: false }
   const colour = wantsColour(process)
   for (const line of drawTop(view, options))

@@ -3,6 +3,7 @@ import { systemClock } from '../../../../platform/process/clock.ts'
 import type { CliContext } from '../../../define.ts'
 import { sanitizeForTerminal } from '../../../output/plain-text.ts'
 import { alignColumns } from '../../../output/print.ts'
+import { isScreen, terminalColumns } from '../../../output/terminal.ts'
 import { fixed, shortHash } from './ring-text.ts'
 
 const STEP_MS = 20
@@ -21,9 +22,9 @@ export type WatchRequest = { readonly ring: string; readonly seconds: number | u
 export async function watchRing(context: CliContext, { ring, seconds, isJson }: WatchRequest): Promise<void> {
   const { process } = context
   const { stdout } = process
-  const isScreen = stdout.isTTY && !isJson
+  const isDrawn = isScreen(process) && !isJson
   const report = (block: WatchedBlock, tps: number | null): void => {
-    if (!isScreen)
+    if (!isDrawn)
       stdout.write(`${isJson ? JSON.stringify({ tps, ...block }) : sanitizeForTerminal(describeBlock(block, tps))}\n`)
   }
   using watch = new RingWatch(ring, report)
@@ -32,7 +33,7 @@ export async function watchRing(context: CliContext, { ring, seconds, isJson }: 
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void (isStopped = true))
   let drawAtMs = 0
   let lastState = ''
-  if (isScreen) stdout.write(SCREEN.enter)
+  if (isDrawn) stdout.write(SCREEN.enter)
   try {
     while (!isStopped && systemClock.monotonicMs() < endMs) {
       const nowMs = systemClock.monotonicMs()
@@ -40,14 +41,15 @@ export async function watchRing(context: CliContext, { ring, seconds, isJson }: 
       if (nowMs >= drawAtMs) {
         drawAtMs = nowMs + DRAW_MS
         const view = watch.view(nowMs)
-        if (isScreen) stdout.write(draw(view, { columns: stdout.columns, rows: stdout.rows }))
+        if (isDrawn)
+          stdout.write(draw(view, { columns: terminalColumns(stdout) ?? 80, rows: stdout.rows > 0 ? stdout.rows : 24 }))
         else if (view.state !== lastState) process.stderr.write(`${sanitizeForTerminal(`${ring}: ${view.state}`)}\n`)
         lastState = view.state
       }
       await new Promise<void>((resolve) => void systemClock.setTimer(STEP_MS, resolve))
     }
   } finally {
-    if (isScreen) stdout.write(SCREEN.leave)
+    if (isDrawn) stdout.write(SCREEN.leave)
   }
 }
 
