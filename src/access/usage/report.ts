@@ -24,7 +24,7 @@ type PeriodRequest = {
   readonly by?: string | undefined
 }
 
-/** The period of a report; `prefix` is written before the names of flags in errors. Usage by method is kept by day, so its period has complete days. */
+/** The period of a report, aligned where `by` is given; `prefix` is written before the names of flags in errors. */
 export function usagePeriodOf(request: PeriodRequest, nowMs: number, prefix: '--' | '' = '--'): UsagePeriod {
   const { month, since, until } = request
   if (month !== undefined) {
@@ -38,13 +38,17 @@ export function usagePeriodOf(request: PeriodRequest, nowMs: number, prefix: '--
   const toMs = until === undefined ? nowMs : parsePastUntil(until, nowMs)
   // Without --since the 30 days before the end.
   const fromMs = since === undefined ? parseSince('30d', toMs) : parseSince(since, nowMs)
-  if (fromMs < toMs) {
-    if (request.by !== 'method') return { fromMs, toMs }
-    return { fromMs: dayStart(fromMs), toMs: dayStart(toMs - 1) + DAY_MS }
-  }
+  if (fromMs < toMs) return request.by === undefined ? { fromMs, toMs } : alignPeriod(request.by, { fromMs, toMs })
   throw new ServiceError('invalid-value', 'the period ends before it begins', {
     fix: `Give a ${prefix}since that is before ${prefix}until.`,
   })
+}
+
+/** Usage is kept by hour, and by method by day: the period of the rows that are summed. One that begins within an hour or a day has all of it. */
+export function alignPeriod(by: string, { fromMs, toMs }: UsagePeriod): UsagePeriod {
+  if (by === 'day') return { fromMs: dayStart(fromMs), toMs }
+  if (by === 'method') return { fromMs: dayStart(fromMs), toMs: dayStart(toMs - 1) + DAY_MS }
+  return { fromMs: Math.floor(fromMs / HOUR_MS) * HOUR_MS, toMs }
 }
 
 /** The rows of one subscription, or of all. */
@@ -59,8 +63,9 @@ export async function readUsageLines(
   return (await store.methodUsage(filter)).map(({ day, ...row }) => ({ ...row, hour: day }))
 }
 
+const HOUR_MS = 3_600_000
 const DAY_MS = 86_400_000
-const SPANS_MS = { hour: 3_600_000, day: DAY_MS, total: undefined, method: undefined }
+const SPANS_MS = { hour: HOUR_MS, day: DAY_MS, total: undefined, method: undefined }
 
 export type UsageSums = Map<string, UsageLine>
 

@@ -9,6 +9,7 @@ import {
   setDestinationPaused,
 } from '../../access/provisioning/destinations.ts'
 import type { Destination, Subscription } from '../../access/store/model.ts'
+import { alignPeriod } from '../../access/usage/report.ts'
 import { parseSince } from '../../contract/dates.ts'
 import { isServiceError } from '../../core/error.ts'
 import { systemClock } from '../../platform/process/clock.ts'
@@ -97,7 +98,7 @@ export const destinations: Group<DestinationOperations> = {
         const only = subscription === undefined ? undefined : await lookUp(store, 'subscriptions', subscription)
         const names = new Map((await store.list('subscriptions')).map((sub) => [sub.id, sub.name]))
         const { rows, delays } = await readReport(join(stateDir, ...REPORT_FILE), {
-          fromMs: parseSince(since, nowMs),
+          fromMs: alignPeriod(by, { fromMs: parseSince(since, nowMs), toMs: nowMs }).fromMs,
           ...(only === undefined ? {} : { subscriptionId: only.id }),
         })
         const quantilesOf = delayQuantiles(delays, by)

@@ -1,16 +1,20 @@
 import { sumCounts } from '../../access/store/counts.ts'
 import type { UsageCounts } from '../../access/store/model.ts'
 import { csvCell } from '../../access/usage/export.ts'
-import { USAGE_GROUPINGS, type UsageGrouping, type UsageLine, usagePeriodOf } from '../../access/usage/report.ts'
-import { dayStart } from '../../contract/dates.ts'
+import {
+  alignPeriod,
+  USAGE_GROUPINGS,
+  type UsageGrouping,
+  type UsageLine,
+  usagePeriodOf,
+} from '../../access/usage/report.ts'
 import { toWireJson } from '../../contract/wire-json.ts'
 import { isServiceError } from '../../core/error.ts'
 import { mapInSlices } from '../../platform/process/time-slices.ts'
 import type { EndpointRequest, EndpointResponse } from './endpoint.ts'
 import { type AccountReports, type UsageQuery, unavailable } from './reports.ts'
 
-const HOUR_MS = 3_600_000
-const DAY_MS = 24 * HOUR_MS
+const DAY_MS = 86_400_000
 /** Days of one report. The sums of a longer period are few lines, but as many rows are read for them. */
 export const USAGE_DAYS_MAX: Readonly<Record<UsageGrouping, number>> = { hour: 31, day: 31, method: 31, total: 92 }
 /** Shorter than a token, so that no error repeats one that was sent as a value. */
@@ -81,7 +85,7 @@ export function parseUsageQuery(text: string, accept: string | undefined, nowMs:
       return { ok: false, invalid: { message, limit: 'usagePeriodDays', size: daysMax } }
     }
     if (!(period.fromMs >= 0)) return invalid('the period begins before 1970')
-    return { ok: true, format, query: { by, ...aligned(by, period) } }
+    return { ok: true, format, query: { by, ...alignPeriod(by, period) } }
   } catch (error) {
     if (!isServiceError(error)) throw error
     return invalid(error.message, error.fix)
@@ -99,16 +103,6 @@ function oneOf<Name extends string>(names: readonly Name[], text: string): Name 
 /** A name that cannot be a token, or the like of it. */
 function shown(name: string): string {
   return /^[\w.-]{1,32}$/.test(name) ? `"${name}"` : 'a name in the query'
-}
-
-/** Usage is kept by hour, and by method by day: the period is that of the rows that are summed. */
-function aligned(
-  by: UsageGrouping,
-  { fromMs, toMs }: { fromMs: number; toMs: number },
-): { fromMs: number; toMs: number } {
-  if (by === 'day') return { fromMs: dayStart(fromMs), toMs }
-  if (by === 'method') return { fromMs: dayStart(fromMs), toMs: dayStart(toMs - 1) + DAY_MS }
-  return { fromMs: Math.floor(fromMs / HOUR_MS) * HOUR_MS, toMs }
 }
 
 /** Whether the client names CSV and does not name JSON before it. */

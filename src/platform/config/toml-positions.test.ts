@@ -131,3 +131,8 @@ function* keysIn(value: unknown, path: KeyPath = []): Generator<{ path: KeyPath;
     }
   }
 }
+
+test('a byte order mark changes no position', () => {
+  for (const text of [TEXT, '[bundle]\nport = 1\n', 'port = 1\n'])
+    assert.deepEqual(findKeyPositions(`\ufeff${text}`), findKeyPositions(text))
+})

@@ -33,6 +33,8 @@ class Walker {
 
   constructor(text: string) {
     this.#text = text
+    // Some editors begin a file with a byte order mark, which the parser skips.
+    if (text.startsWith('\ufeff')) this.#lineStarts[0] = this.#at = 1
     for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) this.#lineStarts.push(at + 1)
   }
 

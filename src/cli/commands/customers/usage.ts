@@ -5,6 +5,7 @@ const showCommand = command({
   brief: 'Show usage per subscription',
   details: [
     'Months and days are in UTC. For an invoice: sluice usage --month 2026-10 --customer acme -o csv',
+    'Usage is kept by hour: a period that begins within an hour, or with --by day within a day, has all of it.',
     'Methods are counted by day: with --by method the period begins and ends with complete days. Methods that are not in the',
     'cost table of the plans are counted together as "other".',
   ].join('\n'),

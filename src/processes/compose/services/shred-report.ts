@@ -64,7 +64,7 @@ export function shredReportHandler(deps: ShredReportDeps): Pick<AdminHandlers, '
       const [month, until] = [text('month'), text('until')]
       // As the command line: the last day, where no period is given.
       const since = text('since') ?? (month === undefined && until === undefined ? '24h' : undefined)
-      const period = usagePeriodOf({ month, since, until }, nowMs, '')
+      const period = usagePeriodOf({ month, since, until, by }, nowMs, '')
       const name = text('subscription')
       const subscriptionId = name === undefined ? undefined : (await lookUp(deps.store, 'subscriptions', name)).id
       const { rows, quantilesOf } = await read(by, { ...period, subscriptionId })

@@ -2,16 +2,16 @@ import { join } from 'node:path'
 import { parseSince } from '../../../../contract/dates.ts'
 import { ServiceError } from '../../../../core/error.ts'
 import { systemClock } from '../../../../platform/process/clock.ts'
-import { loadSettings } from '../../../../processes/compose/config/settings.ts'
 import { openLedgerToRead } from '../../../../sender/tips/ledger-file.ts'
 import { readTips, type TipGroup } from '../../../../sender/tips/report.ts'
 import type { CliContext, ListFlags } from '../../../define.ts'
+import { findSettings } from '../../../find-settings.ts'
 import { printList } from '../../../output/print.ts'
 
 type RevenueFlags = ListFlags & { since?: string; until?: string; by?: TipGroup }
 
 export async function tipRevenue(this: CliContext, flags: RevenueFlags): Promise<void> {
-  const { stateDir } = await loadSettings(this, flags)
+  const { stateDir } = await findSettings(this, flags)
   const nowMs = systemClock.nowMs()
   const fromMs = parseSince(flags.since ?? '30d', nowMs)
   const toMs = flags.until === undefined ? nowMs : parseSince(flags.until, nowMs)
