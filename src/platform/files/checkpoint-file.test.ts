@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { ftruncateSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
 import { describe, test } from 'node:test'
 import { createSeededRandom, randomInt } from '../../core/random.ts'
 import { seedFor } from '../../core/test-seed.ts'
@@ -76,6 +77,34 @@ describe('checkpoint file', () => {
     await file.save('four')
     await using again = await openCheckpointFile(path, SIZES)
     assert.equal(again.found, 'four')
+  })
+
+  test('a discard that ends after the first of the files does not bring back the save before the last', async (t) => {
+    for (const contents of [
+      ['one', 'two'],
+      ['one', 'two', 'three'],
+    ]) {
+      using folder = makeTestFolder()
+      const path = folder.file('spool')
+      await using file = await openCheckpointFile(path, SIZES)
+      for (const content of contents) await file.save(content)
+      await using handle = await open(`${path}.a`)
+      let truncated = 0
+      const truncate = t.mock.method(
+        Object.getPrototypeOf(handle) as FileHandle,
+        'truncate',
+        function (this: FileHandle) {
+          truncated += 1
+          if (truncated > 1) return Promise.reject(new Error('the process was killed here'))
+          ftruncateSync(this.fd, 0)
+          return Promise.resolve()
+        },
+      )
+      await assert.rejects(file.discard(), /was killed here/)
+      truncate.mock.restore()
+      await using again = await openCheckpointFile(path, SIZES)
+      assert.equal(again.found, contents.at(-1))
+    }
   })
 
   test('a content over the maximum is refused', async () => {

@@ -80,7 +80,8 @@ export async function openCheckpointFile(
   }
 
   async function discard(): Promise<void> {
-    for (const file of files) {
+    // The older save first: after a crash between the two it would be taken for the last one.
+    for (const file of [files[1 - current], files[current]] as FileHandle[]) {
       await file.truncate(0)
       await file.datasync()
     }
