@@ -46,17 +46,22 @@ export class SqliteConnection implements SqlWriter, Disposable {
   async *pages(sql: string, values: readonly SqlValue[] = []): AsyncGenerator<SqlRow[]> {
     // A separate statement: the cached one may run again while this one is partly read.
     const rows = this.#translated(() => this.#newStatement(sql).iterate(...values)) as unknown as Iterator<SqlRow>
-    for (;;) {
-      const page: SqlRow[] = []
-      this.#translated(() => {
-        while (page.length < PAGE_ROWS) {
-          const { value, done } = rows.next()
-          if (done === true) return
-          page.push(value)
-        }
-      })
-      if (page.length > 0) yield page
-      if (page.length < PAGE_ROWS) return
+    try {
+      for (;;) {
+        const page: SqlRow[] = []
+        this.#translated(() => {
+          while (page.length < PAGE_ROWS) {
+            const { value, done } = rows.next()
+            if (done === true) return
+            page.push(value)
+          }
+        })
+        if (page.length > 0) yield page
+        if (page.length < PAGE_ROWS) return
+      }
+    } finally {
+      // A statement that is not read to its end keeps the connection at the state that it reads, also after the transaction: no later one could write.
+      rows.return?.()
     }
   }
 
