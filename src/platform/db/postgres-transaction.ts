@@ -13,6 +13,8 @@ export type BeginOptions = {
   readonly begin: readonly string[]
   /** How long these may wait for a lock. */
   readonly lockWaitMs?: number
+  /** Whether it is to write. */
+  readonly isWriting?: boolean
 }
 
 /** A view of one state of the database. */
@@ -20,13 +22,13 @@ export const READ_ONLY: BeginOptions = { begin: ['BEGIN ISOLATION LEVEL REPEATAB
 
 /** The timeout of BEGIN: a reachable server responds at once, a connection that died silently does not. */
 const BEGIN_TIMEOUT_MS = 5000
-/** The timeout of ROLLBACK. */
+/** The timeout of ROLLBACK, and of the question after it. */
 const ROLLBACK_TIMEOUT_MS = 1000
 
 /** A transaction on a connection of its own; leaving it without a commit rolls it back. */
 export async function openTransaction(
   pool: pg.Pool,
-  { begin, lockWaitMs = 0 }: BeginOptions,
+  { begin, lockWaitMs = 0, isWriting = false }: BeginOptions,
   position: StorePosition,
 ): Promise<PostgresTransaction> {
   const client = await translatePostgresErrors(position, () => pool.connect())
@@ -45,11 +47,21 @@ export async function openTransaction(
     async [Symbol.asyncDispose]() {
       const yes = () => true
       const no = () => false
+      const isCommitted = ended
       ended ||= await client.query(limited('ROLLBACK', ROLLBACK_TIMEOUT_MS)).then(yes, no)
+      const isUsable = ended && (isCommitted || !isWriting || (await mayWrite()))
       // A connection that cannot roll back is closed; the server then rolls back.
-      client.release(!ended)
+      client.release(!isUsable)
     },
   }
+  /** After a failover the server of this connection may be a standby: the next connection may lead to its successor. */
+  function mayWrite(): Promise<boolean> {
+    return client.query(limited('SHOW transaction_read_only', ROLLBACK_TIMEOUT_MS)).then(
+      ({ rows }) => (rows[0] as { transaction_read_only?: unknown } | undefined)?.transaction_read_only !== 'on',
+      () => false,
+    )
+  }
+
   try {
     // One message for all: otherwise each would be a round trip.
     const statement = limited(begin.join('; '), lockWaitMs + BEGIN_TIMEOUT_MS)

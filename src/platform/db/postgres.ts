@@ -78,7 +78,7 @@ export async function openPostgres(options: PostgresOptions, deps: PostgresDeps)
         // Held until the commit is visible, so that revisions are in the order of commits.
         `SELECT pg_advisory_xact_lock(${LOCK_SPACE}, ${lockKey})`,
       ]
-      await using tx = await openTransaction(pool, { begin, lockWaitMs }, position)
+      await using tx = await openTransaction(pool, { begin, lockWaitMs, isWriting: true }, position)
       const writer = createWriter(tx.client, store)
       const result = await work(writer)
       await writer.run(`NOTIFY ${channel}`)
@@ -94,7 +94,7 @@ export async function openPostgres(options: PostgresOptions, deps: PostgresDeps)
         `SET LOCAL idle_in_transaction_session_timeout = ${IDLE_IN_CHANGE_MS}`,
         `SET LOCAL synchronous_commit = ${isDurable ? 'on' : 'off'}`,
       ]
-      await using tx = await openTransaction(pool, { begin }, position)
+      await using tx = await openTransaction(pool, { begin, isWriting: true }, position)
       await work(createWriter(tx.client, store))
       await tx.commit()
     },
