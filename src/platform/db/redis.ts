@@ -72,6 +72,9 @@ async function makeClient(options: RedisOptions): Promise<Client> {
   }) as unknown as Client
 }
 
+/** Of a server that has become a replica. Scripts put their own words around it in older versions. */
+const IS_REPLICA = /\bREADONLY\b/
+
 type Pending = { readonly sentAtMs: number; settle(outcome: RedisOutcome): void }
 
 export function openRedis(given: RedisOptions, deps: RedisDeps): RedisLink {
@@ -86,6 +89,8 @@ export function openRedis(given: RedisOptions, deps: RedisDeps): RedisLink {
   let retry: Timer | undefined
   let isClosed = false
   let isReported = false
+  /** The last server was a replica, and no command has had another result since. */
+  let wasReplica = false
 
   async function connect(): Promise<void> {
     const candidate = await makeClient(options)
@@ -110,6 +115,10 @@ export function openRedis(given: RedisOptions, deps: RedisDeps): RedisLink {
     }
     if (isClosed) return discard(candidate)
     client = candidate
+    if (!wasReplica) reportBack()
+  }
+
+  function reportBack(): void {
     backoff.reset()
     if (isReported) log.info({ url: options.url }, 'redis is reachable again')
     isReported = false
@@ -163,9 +172,18 @@ export function openRedis(given: RedisOptions, deps: RedisDeps): RedisLink {
       }
       pending.add(entry)
       to.sendCommand(command).then(
-        (reply) => entry.settle({ ok: true, reply: reply as RedisReply }),
+        (reply) => {
+          if (wasReplica) reportBack()
+          wasReplica = false
+          entry.settle({ ok: true, reply: reply as RedisReply })
+        },
         (error: unknown) => {
           const message = messageOf(error)
+          // After a failover the address may belong to another server, which only a new connection reaches.
+          if (IS_REPLICA.test(message) && client === to) {
+            wasReplica = true
+            lose(to, message)
+          }
           entry.settle({ ok: false, reason: client === to ? 'refused' : 'down', message })
         },
       )
