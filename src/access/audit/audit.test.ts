@@ -191,6 +191,46 @@ for (const engine of ENGINES) {
         assert.equal(await readFile(file, 'utf8').then((text) => text.trimEnd().split('\n').length), LINES + 3)
       }))
 
+    test('the incomplete line of an interrupted writer is removed after changes of another machine, too', async () => {
+      for (const length of [30, Number.POSITIVE_INFINITY]) {
+        await withLog(engine, async ({ bench, store, file }) => {
+          const entry = { action: 'never.made', subjects: [] }
+          const line = createAuditLine(await store.auditHead(), { entry, context: CONTEXT, version: '1' })
+          await appendFile(file, line.slice(0, length))
+          await using other = await bench.open({
+            audit: { ...bench.options.audit, file: `${file}.other`, mirror: 'another machine' },
+          })
+          await addCustomer(other, 'from there')
+          await addCustomer(other, 'from there again')
+          const { findings, notes } = await verifyAudit(store)
+          assert.deepEqual(findings, [], `${length} characters`)
+          assert.match(notes.join(), /interrupted change that was not committed/)
+          await addCustomer(store, 'later')
+          assert.deepEqual(await verifyAudit(store), { lines: LINES + 3, findings: [], notes: [] })
+          assert.doesNotMatch(await readFile(file, 'utf8'), /never\.made/)
+        })
+      }
+    })
+
+    test('a committed line in whose place the store has another one is a lost change', () =>
+      withLog(engine, async ({ bench, store, file }) => {
+        const entry = { action: 'was.made', subjects: [] }
+        const lost = createAuditLine(await store.auditHead(), { entry, context: CONTEXT, version: '1' })
+        // A failover has dropped it, and another machine was the first to make a change after that.
+        await appendFile(file, `${lost}\n`)
+        await using other = await bench.open({
+          audit: { ...bench.options.audit, file: `${file}.other`, mirror: 'another machine' },
+        })
+        await addCustomer(other, 'from there')
+        assert.ok((await breaks(store)).includes(`store ${LINES + 1}`), String(await breaks(store)))
+        await assert.rejects(addCustomer(store, 'later'), {
+          code: 'store-corrupt',
+          message: /has lost changes: line 7/,
+        })
+        await assert.rejects(bench.open({ check: 'quick' }), { code: 'store-corrupt' })
+        assert.deepEqual(await verifyAudit(other), { lines: LINES + 1, findings: [], notes: [] })
+      }))
+
     test('a row changed by another program is not returned, also without the full check', () =>
       withLog(engine, async ({ bench }) => {
         await bench.tamper("UPDATE customers SET content = replace(content, 'c3@', 'x3@') WHERE id = 'cus_c3'")

@@ -1,5 +1,5 @@
 import { type AppendFile, openAppendFile } from '../../platform/files/append.ts'
-import { AUDIT_LINE_BYTES_MAX, type AuditHead, chainsOn, isUnfinished } from './line.ts'
+import { AUDIT_LINE_BYTES_MAX, type AuditHead, chainsOn, hashLine, isUnfinished, readLink } from './line.ts'
 
 /**
  * The audit chain as a file beside the store: JSON lines for people, backups and log shippers, and independent evidence if the database is
@@ -26,7 +26,8 @@ export type Chain = {
 /** What the file contains beyond the recorded end. `position` includes further lines that are also in the store. */
 export type Surplus = { readonly position: MirrorPosition } & (
   | { readonly kind: 'none' | 'unfinished' | 'foreign' }
-  | { readonly kind: 'lost'; readonly seq: number }
+  /** The number of the first line that the store does not have, and the hash of its bytes. */
+  | { readonly kind: 'lost'; readonly seq: number; readonly hash: string }
 )
 
 const NEWLINE = 0x0a
@@ -39,18 +40,28 @@ export async function inspectSurplus(file: AppendFile, recorded: MirrorPosition,
     for await (const { bytes, at, ended } of file.lines(recorded.bytes, AUDIT_LINE_BYTES_MAX)) {
       if (position.seq >= chain.head.seq) {
         if (!ended) return { kind: isUnfinished(bytes, chain.head) ? 'unfinished' : 'foreign', position }
-        if (chainsOn(bytes, chain.head)) return { kind: 'lost', position, seq: chain.head.seq + 1 }
+        if (chainsOn(bytes, chain.head)) return lostFrom(position, bytes)
         return { kind: 'foreign', position }
       }
       const expected = Buffer.from((await stored.next()).value ?? '')
-      if (!ended && expected.subarray(0, bytes.length).equals(bytes)) return { kind: 'unfinished', position }
-      if (!ended || !expected.equals(bytes)) return { kind: 'foreign', position }
+      if (!ended || !expected.equals(bytes)) {
+        // The store has another line in its place: another machine was the next to commit a change.
+        const before = { seq: position.seq, hash: readLink(expected)?.prev ?? '' }
+        const isStart = expected.subarray(0, bytes.length).equals(bytes)
+        if (!ended) return { kind: isStart || isUnfinished(bytes, before) ? 'unfinished' : 'foreign', position }
+        if (chainsOn(bytes, before)) return lostFrom(position, bytes)
+        return { kind: 'foreign', position }
+      }
       position = { seq: position.seq + 1, bytes: at + bytes.length + 1 }
     }
     return { kind: 'none', position }
   } finally {
     await stored.return?.()
   }
+}
+
+function lostFrom(position: MirrorPosition, bytes: Uint8Array): Surplus {
+  return { kind: 'lost', position, seq: position.seq + 1, hash: hashLine(bytes) }
 }
 
 /**
@@ -62,10 +73,11 @@ export async function extendMirror(
   path: string,
   recorded: MirrorPosition,
   chain: Chain,
-): Promise<MirrorPosition | 'lost'> {
+): Promise<MirrorPosition | { readonly lost: number }> {
   await using file = await openAppendFile(path, 'write')
-  const { kind, position } = await inspectSurplus(file, recorded, chain)
-  if (kind === 'lost') return 'lost'
+  const surplus = await inspectSurplus(file, recorded, chain)
+  const { kind, position } = surplus
+  if (kind === 'lost') return { lost: surplus.seq }
   if (kind === 'unfinished') await file.cutTo(position.bytes)
 
   let at = await file.size()

@@ -2,7 +2,7 @@ import { type AppendFile, openAppendFile } from '../../platform/files/append.ts'
 import { createTimeSlices } from '../../platform/process/time-slices.ts'
 import type { AccessStore, AccessView } from '../store/store.ts'
 import { type Chain, inspectSurplus, type MirrorPosition } from './file.ts'
-import { AUDIT_LINE_BYTES_MAX, type AuditHead, CHAIN_START, headAfter, readLink } from './line.ts'
+import { AUDIT_LINE_BYTES_MAX, type AuditHead, CHAIN_START, hashLine, headAfter, readLink } from './line.ts'
 
 /** The first line that differs from what was written. */
 export type AuditBreak = { readonly line: number; readonly what: string }
@@ -60,8 +60,8 @@ export async function findChainBreak(lines: AsyncIterable<string>, head: AuditHe
 }
 
 /**
- * The number of a change that the audit file shows as committed and the store does not have. Reads the head again at the end, because another
- * process may have committed a change in between.
+ * The number of a change that the audit file shows as committed and the store does not have. Looks for its line once more at the end, because another
+ * process may have committed it in between.
  */
 export async function findLostChange(store: AccessStore): Promise<number | undefined> {
   const lost = await store.read(async (view) => {
@@ -69,10 +69,11 @@ export async function findLostChange(store: AccessStore): Promise<number | undef
     await using file = await openAppendFile(path, 'read')
     if (!file) return undefined
     const surplus = await inspectSurplus(file, recorded, await chainOf(view))
-    return surplus.kind === 'lost' ? surplus.seq : undefined
+    return surplus.kind === 'lost' ? surplus : undefined
   })
-  if (lost === undefined || (await store.auditHead()).seq >= lost) return undefined
-  return lost
+  if (lost === undefined) return undefined
+  for await (const line of store.auditLines(lost.seq)) return hashLine(line) === lost.hash ? undefined : lost.seq
+  return lost.seq
 }
 
 async function verifyFile(

@@ -183,7 +183,7 @@ export function createSqlStore(options: SqlStoreOptions, { database, rows, rando
     const isGone = recorded.seq > 0 && (await fileSize(audit.file)) === undefined
     if (isGone) log.warn({ file: audit.file }, 'the audit file was missing and is rewritten from the store')
     const position = await extendMirror(audit.file, isGone ? MIRROR_START : recorded, chain)
-    if (position === 'lost') throw lostChanges(database, audit.file, chain.head.seq + 1)
+    if ('lost' in position) throw lostChanges(database, audit.file, position.lost)
     const of = rows(MIRROR_TABLE)
     await tx.run(of.upsert, of.encode({ ...recorded, ...position, ...(isGone ? { remadeAt: position.seq } : {}) }))
     return position
