@@ -48,6 +48,47 @@ test('a node whose decoded stream is to be merged needs a restart, at every relo
   assert.deepEqual(await on.reload(node('a') + node('b', 'decoded = true')), nothing)
 })
 
+test('a reload during another one reads the file after it', async () => {
+  await using home = await temporaryFolder()
+  const file = home.file('sluice.toml')
+  const write = (name: string) => writeFileSync(file, node(name))
+  write('a')
+  let reads = 0
+  const applied: (string | undefined)[] = []
+  const [isApplying, mayGoOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const load = () => loadSettings({ process: { env: {} } }, { config: file, state: home.path })
+  const reload = reloadFrom(await load(), {
+    log: { ...silentLogger },
+    readSettings() {
+      reads += 1
+      return load()
+    },
+    env: {},
+    partsOf: () => ['upstreams'],
+    async setNodes({ config }) {
+      isApplying.resolve()
+      await mayGoOn.promise
+      applied.push(config.upstreams.nodes[0]?.name)
+      return []
+    },
+  })
+  write('b')
+  const first = reload()
+  await isApplying.promise
+  write('c')
+  const second = reload()
+  assert.equal(reads, 1)
+  mayGoOn.resolve()
+  await Promise.all([first, second])
+  assert.deepEqual(applied, ['b', 'c'])
+})
+
+test('a reload that was refused does not hold up the next one', async () => {
+  await using on = await start(node('a'))
+  await assert.rejects(on.reload('[nonsense'), /stays in effect/)
+  assert.deepEqual((await on.reload(node('a'))).message, ['nothing changed'])
+})
+
 test('the nodes in another order need no restart for their decoded streams', async () => {
   await using on = await start(node('a') + node('b', 'decoded = true'))
   const { changed, needRestart } = await on.reload(node('b', 'decoded = true') + node('a'))

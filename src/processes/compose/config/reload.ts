@@ -47,14 +47,22 @@ const CHANGES: Readonly<Record<NodeChange['change'], string>> = {
 
 /**
  * Reloads the configuration. An invalid file throws, and the present configuration stays in effect. The file is compared with the values in effect, not
- * with the last reload, so that a value that needs a restart is reported each time.
+ * with the last reload, so that a value that needs a restart is reported each time. One at a time: a signal may come during a reload of the control
+ * socket, and the file that was read last is to be in effect.
  */
 export function reloadFrom(started: Settings, deps: ReloadDeps): Reload {
   const inForce = valuesOf(started)
   const merged = mergedOf(started)
   const secrets = hashSecrets(started, deps)
   const isUsed = (key: string) => deps.sections?.includes(key.slice(0, key.indexOf('.'))) ?? true
-  return async () => {
+  let last: Promise<unknown> = Promise.resolve()
+  return () => {
+    const done = last.then(reload)
+    last = done.catch(() => {})
+    return done
+  }
+
+  async function reload() {
     const { next, nodes } = await readAndApplyNodes(started, deps).catch((error: unknown) => {
       if (!(error instanceof ServiceError)) throw error
       throw new ServiceError(error.code, `${error.message}\nthe present configuration stays in effect`, {
