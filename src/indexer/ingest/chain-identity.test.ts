@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { getEventListeners } from 'node:events'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -50,6 +51,7 @@ test('it waits until a node responds with a genesis hash, or until it is closed'
   }
   assert.equal(await found, undefined)
   assert.ok(existsSync(file))
+  assert.deepEqual(getEventListeners(closing.signal, 'abort'), [], 'a wait that is over leaves nothing behind')
   const never = findOtherChain(file, FILLED, depsOf(nodes(undefined)).deps, closing.signal)
   closing.abort()
   assert.equal(await never, undefined)

@@ -64,10 +64,12 @@ async function genesisHash(upstream: ChainIdentityDeps['upstream']): Promise<str
 
 function waitMs(delayMs: number, clock: Clock, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const timer = clock.setTimer(delayMs, resolve)
-    signal.addEventListener('abort', () => {
+    const end = (): void => {
       timer.cancel()
+      signal.removeEventListener('abort', end)
       resolve()
-    })
+    }
+    const timer = clock.setTimer(delayMs, end)
+    signal.addEventListener('abort', end)
   })
 }
