@@ -3,6 +3,7 @@ import type { Random } from '../../core/random.ts'
 import { recordOf } from '../../core/record-of.ts'
 import type { SqlRow, SqlValue } from '../../platform/db/sql.ts'
 import { createSqliteFile, openSqlite } from '../../platform/db/sqlite.ts'
+import { sqliteFileExists } from '../../platform/db/sqlite-file.ts'
 import { DELAY_BOUNDS_MICROS } from '../relay/protocol.ts'
 
 /** What is summed, by field of a row, and its column. */
@@ -75,7 +76,9 @@ export async function openReportStore(
   file: string,
   deps: { readonly clock: Clock; readonly random: Random; readonly create: boolean },
 ): Promise<ReportStore> {
-  if (deps.create) await createSqliteFile({ file }, deps, (database) => database.change((tx) => tx.run(CREATE)))
+  // Only then: on a full disk the draft of a new file could not be written, and the start would fail for it.
+  if (deps.create && !(await sqliteFileExists(file)))
+    await createSqliteFile({ file }, deps, (database) => database.change((tx) => tx.run(CREATE)))
   const database = await openSqlite({ file }, deps)
   // A file of an earlier version gets the table from the process that writes.
   if (deps.create) await database.change((tx) => tx.run(CREATE_DELAYS))
