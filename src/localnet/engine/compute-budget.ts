@@ -36,7 +36,7 @@ const HEAP_STEP_BYTES = 1024
  * in its sanitizer). Version 1 has a config instead.
  */
 export function readBudget({ version, staticKeys, instructions }: ParsedTransaction): BudgetRead {
-  const requests: { [name in keyof BudgetRequests]: number | bigint | undefined } = {
+  const requests: { -readonly [name in keyof BudgetRequests]: number | bigint | undefined } = {
     heapBytes: undefined,
     unitLimit: undefined,
     unitPrice: undefined,
