@@ -58,8 +58,17 @@ function checkWhole(name: string, type: Type, text: string): void {
   throw new QueryError('CANNOT_PARSE_TEXT', `The value of param_${shownName(name)} is not a whole number.`)
 }
 
-/** ClickHouse reads a number as seconds since 1970, and its official client sends every Date so. */
+const OFFSET_TIME = /^(\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}(?:\.\d+)?)([+-])(\d{2}):?(\d{2})?$/
+
+/** A time with an offset is a moment. ClickHouse reads a number as seconds since 1970, and its official client sends every Date so. */
 function readTime({ kind }: Type, text: string): string {
+  const [, local = '', sign, hours = '', minutes = '0'] = OFFSET_TIME.exec(text) ?? []
+  if (sign !== undefined && kind.startsWith('datetime')) {
+    const [whole = '', fraction = ''] = local.split(/(?=\.)/)
+    const offsetMs = (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes)) * 60_000
+    const ms = Date.parse(`${whole.replace(' ', 'T')}Z`) - offsetMs
+    return Number.isNaN(ms) ? text : `${new Date(ms).toISOString().slice(0, 19)}${fraction}`
+  }
   const pattern = kind === 'datetime' ? /^(\d{5,10})$/ : kind === 'datetime64' ? /^(\d{5,10})(\.\d+)?$/ : undefined
   const [, seconds, fraction = ''] = pattern?.exec(text) ?? []
   if (seconds === undefined) return text

@@ -62,7 +62,8 @@ const SPECIAL: Readonly<Record<string, (cursor: Cursor, at: number) => Expressio
       const unit = cursor.take().upper
       cursor.take()
       const name = `to${unit[0]}${unit.slice(1).toLowerCase()}`
-      return call(name === 'toDay' ? 'toDayOfMonth' : name, [cursor.expression()], at)
+      const other: Readonly<Record<string, string>> = { toDay: 'toDayOfMonth', toWeek: 'toISOWeek' }
+      return call(other[name] ?? name, [cursor.expression()], at)
     })
   },
   substring: (cursor, at) => parseSubstring(cursor, at),

@@ -31,6 +31,8 @@ export function condition(sql: string, isNullable = false): Value {
 export function quoteText(text: string): string {
   if (text.includes('\0'))
     throw new QueryError('SYNTAX_ERROR', 'Syntax error: a NUL character in quotes; give it as a parameter.')
+  if (!text.isWellFormed())
+    throw new QueryError('SYNTAX_ERROR', "Syntax error: bytes in quotes that are not UTF-8; write them as unhex('…').")
   return `'${text.replaceAll("'", "''")}'`
 }
 
@@ -89,10 +91,38 @@ export function toText(given: Value): string {
     case 'decimal':
       return `regexp_replace(regexp_replace(CAST(${sql} AS VARCHAR), '(\\.\\d*?)0+$', '\\1'), '\\.$', '')`
     case 'array':
-      return `concat('[', array_to_string(list_transform(${sql}, lambda e_: ${quotedInside({ sql: 'e_', type: type.of })}), ','), ']')`
+    case 'tuple':
+    case 'map':
+      return containerText(given, type)
     default:
       return `CAST(${plainSql(given)} AS VARCHAR)`
   }
+}
+
+/** The elements of a container, texts and times in quotes. */
+function containerText({ sql }: Value, type: Container): string {
+  if (type.kind === 'tuple') {
+    const parts = type.items.map((item, at) => quotedInside(value(`struct_extract(${sql}, '${at + 1}')`, item)))
+    return `concat('(', ${parts.length === 0 ? "''" : parts.join(", ',', ")}, ')')`
+  }
+  // Containers inside of each other have elements of their own.
+  const name = `e${containerDepth(type)}_`
+  if (type.kind === 'array')
+    return `concat('[', array_to_string(list_transform(${sql}, lambda ${name}: ${quotedInside(value(name, type.of))}), ','), ']')`
+  const [key, of] = [
+    value(`struct_extract(${name}, 'key')`, type.key),
+    value(`struct_extract(${name}, 'value')`, type.value),
+  ]
+  const entries = `list_transform(map_entries(${sql}), lambda ${name}: concat(${quotedInside(key)}, ':', ${quotedInside(of)}))`
+  return `concat('{', array_to_string(${entries}, ','), '}')`
+}
+
+type Container = Extract<Type, { kind: 'array' | 'tuple' | 'map' }>
+
+function containerDepth(type: Type): number {
+  if (type.kind === 'array') return containerDepth(type.of) + 1
+  if (type.kind === 'map') return Math.max(containerDepth(type.key), containerDepth(type.value)) + 1
+  return type.kind === 'tuple' ? Math.max(0, ...type.items.map(containerDepth)) : 0
 }
 
 /** Numbers from 1e-6 up to 1e21 are written without an exponent. */
@@ -107,9 +137,21 @@ function floatText(sql: string): string {
   return `list_extract(list_transform([CAST(${sql} AS VARCHAR)], lambda t_: CASE WHEN strpos(t_, 'e') > 0 THEN ${written} WHEN t_ = '-nan' THEN 'nan' ELSE regexp_replace(t_, '\\.0$', '') END), 1)`
 }
 
+/** Characters that are escaped inside of quotes, the backslash first, each with the letter after the backslash. */
+const ESCAPED: readonly (readonly [char: string, letter: string])[] = [
+  ...['\\', "'"].map((char) => [char, char] as const),
+  ...Object.entries({ '\b': 'b', '\f': 'f', '\n': 'n', '\r': 'r', '\t': 't', '\0': '0' }),
+]
+
+/** An element of a container as it stands in the text of the container. */
 function quotedInside(item: Value): string {
-  const isQuoted = item.type.kind === 'string' || isTime(item.type)
-  return isQuoted ? `concat('''', ${toText(item)}, '''')` : toText(item)
+  const { kind, isNullable } = item.type
+  if (kind === 'nothing') return "'NULL'"
+  const escape = (sql: string, [char, letter]: readonly [string, string]): string =>
+    `replace(${sql}, chr(${char.charCodeAt(0)}), ${quoteText(`\\${letter}`)})`
+  const text = kind === 'string' ? ESCAPED.reduce(escape, toText(item)) : toText(item)
+  const sql = kind === 'string' || kind === 'uuid' || isTime(item.type) ? `concat('''', ${text}, '''')` : text
+  return isNullable === true ? `(CASE WHEN ${item.sql} IS NULL THEN 'NULL' ELSE ${sql} END)` : sql
 }
 
 /** The time of day and date in the time zone of the type; times of the engine are UTC. */
@@ -125,6 +167,18 @@ export function utcSql(local: string, zone: string | undefined): string {
   return zone === undefined || zone === 'UTC'
     ? local
     : `timezone('UTC', timezone(${quoteText(zone)}, CAST(${local} AS TIMESTAMP)))`
+}
+
+const OWN_OFFSET = /:\d{2}(\.\d+)?(Z|[+-]\d{2}(:?\d{2})?)$/
+
+/** A text of a time as a moment: of the zone, unless the text ends with an offset. The engine would leave that out. */
+export function textMoment(given: Value, zone: string | undefined): string {
+  const sql = plainSql(given)
+  const own = `timezone('UTC', CAST(${sql} AS TIMESTAMP WITH TIME ZONE))`
+  const local = utcSql(`CAST(${sql} AS TIMESTAMP)`, zone)
+  const text = constantText(given)
+  if (text !== undefined) return OWN_OFFSET.test(text) ? own : local
+  return `(CASE WHEN regexp_matches(${sql}, '${OWN_OFFSET.source}') THEN ${own} ELSE ${local} END)`
 }
 
 /** Converts to a type of which the value is known to be convertible: numbers to wider numbers, texts of times to times. */

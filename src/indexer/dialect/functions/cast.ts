@@ -2,15 +2,18 @@ import { asInt, duckType, type IntType, isNumber, isTime, nullable, type Type, t
 import { conditionSql, isAnyNullable, localSql, numberSql, plainSql, toText, type Value, value } from '../value.ts'
 import { decimalSql } from './decimals.ts'
 import { type CallArguments } from './definition.ts'
-import { momentSql } from './time/arguments.ts'
+import { momentSql, withDigits } from './time/arguments.ts'
 
 /** To another size of whole numbers: ClickHouse keeps the lower bits of a value that does not fit. */
-function whole(sql: string, from: IntType, to: IntType): string {
+export function resized(sql: string, from: IntType, to: IntType): string {
   const fits = from.isSigned === to.isSigned ? from.bits <= to.bits : !from.isSigned && from.bits < to.bits
-  if (fits) return `CAST(${sql} AS ${duckType(to)})`
+  if (fits || to.bits > 64) return `CAST(${sql} AS ${duckType(to)})`
   const [range, half] = [2n ** BigInt(to.bits), to.isSigned ? 2n ** BigInt(to.bits - 1) : 0n]
   return `CAST(((CAST(${sql} AS HUGEINT) + ${half}) & ${range - 1n}) - ${half} AS ${duckType(to)})`
 }
+
+/** The engine also reads spaces and underscores. */
+const FLOAT = '(?i)[+-]?((\\d+\\.?\\d*|\\.\\d+)(e[+-]?\\d+)?|inf|nan)'
 
 /** To a number: fractions are cut off as ClickHouse does, the engine would round. */
 export function toNumber(given: Value, type: Type, cast: 'CAST' | 'TRY_CAST'): string {
@@ -19,16 +22,23 @@ export function toNumber(given: Value, type: Type, cast: 'CAST' | 'TRY_CAST'): s
     return given.type.kind === 'date'
       ? `CAST(date_diff('day', DATE '1970-01-01', ${given.sql}) AS ${duckType(type)})`
       : `CAST(trunc(epoch(CAST(${given.sql} AS TIMESTAMP))) AS ${duckType(type)})`
+  if (isTime(given.type) && type.kind === 'float')
+    return given.type.kind === 'date'
+      ? `CAST(date_diff('day', DATE '1970-01-01', ${given.sql}) AS ${duckType(type)})`
+      : `CAST(epoch(CAST(${given.sql} AS TIMESTAMP)) AS ${duckType(type)})`
   if (given.type.kind === 'string' && asInt(type) !== undefined && cast === 'TRY_CAST')
     return `(CASE WHEN regexp_full_match(${given.sql}, '[+-]?\\d+') THEN TRY_CAST(${given.sql} AS ${duckType(type)}) END)`
+  if (given.type.kind === 'string' && type.kind === 'float' && cast === 'TRY_CAST')
+    return `(CASE WHEN regexp_full_match(${given.sql}, '${FLOAT}') THEN TRY_CAST(${given.sql} AS ${duckType(type)}) END)`
   const [from, to] = [asInt(given.type), asInt(type)]
-  if (from !== undefined && to !== undefined && to.bits <= 64) return whole(numberSql(given), from, to)
+  if (from !== undefined && to !== undefined && to.bits <= 64) return resized(numberSql(given), from, to)
   // The engine would round a fraction; its error for another text has the code of ClickHouse.
   if (given.type.kind === 'string' && asInt(type) !== undefined)
     return `CAST(CASE WHEN regexp_full_match(${given.sql}, '[+-]?\\d+') THEN ${given.sql} ELSE 'x' || ${given.sql} END AS ${duckType(type)})`
   return `${cast}(${isCut ? `trunc(${plainSql(given)})` : plainSql(given)} AS ${duckType(type)})`
 }
 
+type MapType = Extract<Type, { kind: 'map' }>
 const isUntyped = ({ kind }: Type): boolean => kind === 'unknown' || kind === 'nothing'
 const arrayDepth = (type: Type): number => (type.kind === 'array' ? arrayDepth(type.of) + 1 : 0)
 
@@ -54,7 +64,9 @@ export function castValue(given: Value, type: Type, fail: CallArguments['fail'])
   if (type.kind === 'datetime' || type.kind === 'datetime64') {
     const zone = type.zone ?? zoneOf(given.type)
     const time = momentSql(given, zone)
-    return value(type.kind === 'datetime' ? `date_trunc('second', ${time})` : time, { ...result, zone } as Type)
+    const scaled =
+      type.kind === 'datetime64' ? withDigits(time, type.scale, given.type) : `date_trunc('second', ${time})`
+    return value(scaled, { ...result, zone } as Type)
   }
   if (type.kind === 'map' && given.type.kind === 'tuple' && given.type.items.every(({ kind }) => kind === 'array'))
     return value(
@@ -62,6 +74,22 @@ export function castValue(given: Value, type: Type, fail: CallArguments['fail'])
       result,
     )
   if (type.kind === 'array' && typeName(given.type) === typeName(type)) return given
+  if (type.kind === 'tuple' && given.type.kind === 'tuple' && given.type.items.length === type.items.length) {
+    const items = given.type.items.map((item, at) =>
+      castValue(value(`struct_extract(${given.sql}, '${at + 1}')`, item), type.items[at] as Type, fail),
+    )
+    const packed = items.map((each, at) => `"${at + 1}" := ${plainSql(each)}`).join(', ')
+    return value(`struct_pack(${packed})`, { ...result, items: items.map((each) => each.type) } as Type)
+  }
+  if (type.kind === 'map' && given.type.kind === 'map') {
+    const [key, of] = (['key', 'value'] as const).map((part) => {
+      const [from, to] =
+        part === 'key' ? [(given.type as MapType).key, type.key] : [(given.type as MapType).value, type.value]
+      return castValue(value(`struct_extract(m_, '${part}')`, from), to, fail)
+    }) as [Value, Value]
+    const entry = `struct_pack(key := ${plainSql(key)}, value := ${plainSql(of)})`
+    return value(`map_from_entries(list_transform(map_entries(${given.sql}), lambda m_: ${entry}))`, result)
+  }
   if (type.kind === 'array' && given.type.kind === 'array' && !isUntyped(given.type.of)) {
     // Arrays inside of arrays have parameters of their own.
     const name = `c${arrayDepth(type)}_`

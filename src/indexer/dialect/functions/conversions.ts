@@ -16,6 +16,8 @@ import {
 import { constantNumber, constantText, numberSql, plainSql, quoteText, toText, type Value, value } from '../value.ts'
 import { decimalSql } from './decimals.ts'
 import { type CallArguments, define, defineAll, type FunctionDefinition, stringValue } from './definition.ts'
+import { withDigits } from './time/arguments.ts'
+import { tryTimeText } from './time/texts.ts'
 
 /** Conversions that check the value, and values that are made at random. */
 
@@ -64,9 +66,9 @@ const decimals = SIZES.flatMap(([name, precision]) => {
 
 const UUID: Type = { kind: 'uuid' }
 const ZERO_UUID = "CAST('00000000-0000-0000-0000-000000000000' AS UUID)"
-const tryTime = (input: CallArguments): string => `TRY_CAST(${plainSql(input.arg(0))} AS TIMESTAMP)`
+const tryTime = (input: CallArguments): string => tryTimeText(plainSql(input.arg(0)))
 
-function timeScale(input: CallArguments): Type {
+function timeScale(input: CallArguments): Extract<Type, { kind: 'datetime64' }> {
   const scale = input.args.length > 1 ? constantNumber(input.arg(1)) : 3
   if (scale === undefined || scale < 0 || scale > 9) throw input.fail('takes the number of digits of a second, 0 to 9')
   return { kind: 'datetime64', scale }
@@ -106,9 +108,20 @@ export const CONVERSION_FUNCTIONS: readonly FunctionDefinition[] = [
   define('toUUIDOrZero', 1, (input) =>
     value(`coalesce(TRY_CAST(${plainSql(input.arg(0))} AS UUID), ${ZERO_UUID})`, UUID),
   ),
-  define('toDateTime64OrNull', [1, 2], (input) => value(tryTime(input), nullable(timeScale(input))), { nulls: false }),
+  define(
+    'toDateTime64OrNull',
+    [1, 2],
+    (input) => {
+      const type = timeScale(input)
+      return value(withDigits(tryTime(input), type.scale), nullable(type))
+    },
+    { nulls: false },
+  ),
   define('toDateTime64OrZero', [1, 2], (input) =>
-    value(`coalesce(${tryTime(input)}, TIMESTAMP '1970-01-01 00:00:00')`, timeScale(input)),
+    value(
+      `coalesce(${withDigits(tryTime(input), timeScale(input).scale)}, TIMESTAMP '1970-01-01 00:00:00')`,
+      timeScale(input),
+    ),
   ),
   define('toDateTimeOrDefault', [1, 2], (input) =>
     value(`coalesce(date_trunc('second', ${tryTime(input)}), TIMESTAMP '1970-01-01 00:00:00')`, DATETIME),

@@ -31,14 +31,15 @@ import {
   numberSql,
   plainSql,
   quoteText,
+  textMoment,
   toText,
-  utcSql,
   type Value,
   value,
 } from '../value.ts'
 import { toNumber } from './cast.ts'
 import { decimalSql } from './decimals.ts'
 import { type CallArguments, define, defineAll, type FunctionDefinition, stringValue } from './definition.ts'
+import { timeIn } from './time/arguments.ts'
 
 /** Both sides in one type, so that the engine compares as ClickHouse does: a text constant becomes a time or a number. */
 export function comparable(a: Value, b: Value): readonly [string, string] {
@@ -76,8 +77,7 @@ function comparableTuples([a, items]: TupleSide, [b, others]: TupleSide): readon
 
 function castTo(given: Value, type: Type): string {
   if (type.kind === 'int') return wholeSql(given, type)
-  if (type.kind === 'datetime' || type.kind === 'datetime64')
-    return utcSql(`CAST(${given.sql} AS TIMESTAMP)`, zoneOf(type))
+  if (type.kind === 'datetime' || type.kind === 'datetime64') return textMoment(given, zoneOf(type))
   return `CAST(${given.sql} AS ${isNumber(type) ? 'DOUBLE' : duckType(type)})`
 }
 
@@ -264,11 +264,11 @@ export const VALUE_FUNCTIONS: readonly FunctionDefinition[] = [
   decimal('toDecimal32', 9),
   decimal('toDecimal64', 18),
   decimal('toDecimal128', 38),
-  define('toString', 1, (input) =>
-    input.arg(0).type.kind === 'string'
-      ? { ...input.arg(0), type: plain(input.arg(0).type) }
-      : stringValue(toText(input.arg(0))),
-  ),
+  define('toString', [1, 2], (input) => {
+    if (input.args.length > 1) return stringValue(toText(timeIn(input, 1)))
+    const given = input.arg(0)
+    return given.type.kind === 'string' ? { ...given, type: plain(given.type) } : stringValue(toText(given))
+  }),
   define('toBool', 1, (input) => ({
     ...value(
       input.arg(0).type.kind === 'string' ? `CAST(${input.arg(0).sql} AS BOOLEAN)` : conditionSql(input.arg(0)),

@@ -1,5 +1,5 @@
 import { asInt, DATETIME, isNumber, isTime, type Type, typeName } from '../../types.ts'
-import { constantText, localSql, numberSql, plainSql, utcSql, type Value, value } from '../../value.ts'
+import { constantText, localSql, numberSql, plainSql, textMoment, utcSql, type Value, value } from '../../value.ts'
 import type { CallArguments } from '../definition.ts'
 import { isTimeZone } from '../time-zone.ts'
 
@@ -13,7 +13,7 @@ export function timeIn(input: CallArguments, zoneAt: number, timeAt = 0): Value 
 /** A time as TIMESTAMP of the engine; a text has `textType` where the function takes one. */
 export function timeOf(given: Value, input: CallArguments, textType?: Type): Value {
   if (isTime(given.type)) return given
-  if (given.type.kind === 'string' && textType !== undefined) return value(`CAST(${given.sql} AS TIMESTAMP)`, textType)
+  if (given.type.kind === 'string' && textType !== undefined) return value(textMoment(given, undefined), textType)
   if (given.type.kind === 'unknown') return value(`CAST(${given.sql} AS TIMESTAMP)`, DATETIME)
   throw input.wrongType(`takes a time, not ${typeName(given.type)}`)
 }
@@ -38,11 +38,22 @@ export const local = (given: Value): string => localSql({ ...given, sql: utc(giv
 
 export const utc = (given: Value): string => `CAST(${given.sql} AS TIMESTAMP)`
 
+/** A moment without the digits of the second that DateTime64 of this scale has not; `from` is the type of what it was made of. */
+export function withDigits(sql: string, scale: number, from?: Type): string {
+  const known = from?.kind === 'datetime64' ? from.scale : from?.kind === 'datetime' || from?.kind === 'date' ? 0 : 6
+  if (scale >= known || scale >= 6) return sql
+  if (scale === 0) return `date_trunc('second', ${sql})`
+  if (scale === 3) return `date_trunc('millisecond', ${sql})`
+  const step = 10 ** (6 - scale)
+  return `make_timestamp(CAST(floor(epoch_us(${sql}) / CAST(${step} AS DOUBLE)) AS BIGINT) * ${step})`
+}
+
 /** A number of seconds, a time, a date or a text as a moment; texts and dates are those of the zone. */
 export function momentSql(given: Value, zone: string | undefined): string {
   // A whole number of few bits would be out of its range.
   if (asInt(given.type) !== undefined) return `make_timestamp(CAST(${numberSql(given)} AS BIGINT) * 1000000)`
   if (isNumber(given.type)) return `make_timestamp(CAST(${numberSql(given)} * 1000000 AS BIGINT))`
+  if (given.type.kind === 'string') return textMoment(given, zone)
   const time = `CAST(${plainSql(given)} AS TIMESTAMP)`
   return given.type.kind === 'datetime' || given.type.kind === 'datetime64' ? time : utcSql(time, zone)
 }

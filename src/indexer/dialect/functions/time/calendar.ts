@@ -73,9 +73,20 @@ export const CALENDAR_FUNCTIONS: readonly FunctionDefinition[] = [
       return stringValue(`CAST(date_part('${field}', ${time}) AS VARCHAR)`)
     throw input.fail('takes year, quarter, month, week, weekday, day, hour, minute or second')
   }),
-  ...defineAll('makeDate makeDate32', 3, (input) =>
-    value(`make_date(${[0, 1, 2].map((at) => `CAST(${numberSql(input.arg(at))} AS BIGINT)`).join(', ')})`, DATE),
-  ),
+  ...defineAll('makeDate makeDate32', [2, 3], (input) => {
+    const [year = '', second = '', third] = input.args.map((given) => `CAST(${numberSql(given)} AS BIGINT)`)
+    const [first, days] =
+      third === undefined ? [`make_date(${year}, 1, 1)`, second] : [`make_date(${year}, ${second}, 1)`, third]
+    const isValid =
+      third === undefined ? `${second} BETWEEN 1 AND 366` : `${second} BETWEEN 1 AND 12 AND ${third} BETWEEN 1 AND 31`
+    // As in ClickHouse: a day behind the end of its month is one of the next, and other numbers make the first day of all.
+    const isKnown = `${year} BETWEEN 1970 AND 2148 AND ${isValid}`
+    const isNull = [year, second, third ?? second].map((each) => `${each} IS NULL`).join(' OR ')
+    return value(
+      `(CASE WHEN ${isNull} THEN NULL WHEN ${isKnown} THEN ${first} + CAST(${days} - 1 AS INTEGER) ELSE DATE '1970-01-01' END)`,
+      DATE,
+    )
+  }),
   define('makeDateTime', [6, 7], (input) =>
     value(
       utcSql(

@@ -19,13 +19,14 @@ import {
   numberSql,
   plainSql,
   quoteText,
+  textMoment,
   utcSql,
   type Value,
   value,
 } from '../../value.ts'
 import { type CallArguments, define, defineAll, type FunctionDefinition, stringValue } from '../definition.ts'
 import { INTERVAL_UNITS, shift, startOfInterval } from '../time-arithmetic.ts'
-import { inZone, local, momentSql, timeIn, timeOf, utc, zoneFrom } from './arguments.ts'
+import { inZone, local, momentSql, timeIn, timeOf, utc, withDigits, zoneFrom } from './arguments.ts'
 import { formatted } from './pattern.ts'
 
 /** A text that is moved by an interval becomes a time of this type. */
@@ -44,27 +45,18 @@ const startOf = (name: string, unit: string, count = 1): FunctionDefinition =>
 const dateOf = (name: string, sql: (time: string) => string): FunctionDefinition =>
   define(name, [1, 2], (input) => value(`CAST(${sql(local(timeIn(input, 1)))} AS DATE)`, DATE))
 
+/** Units by their short names, as dateDiff and others take them. */
+const SHORT_UNITS: Readonly<Record<string, string>> = {
+  ...{ us: 'Microsecond', u: 'Microsecond', ms: 'Millisecond', ss: 'Second', s: 'Second' },
+  ...{ mi: 'Minute', n: 'Minute', hh: 'Hour', h: 'Hour', dd: 'Day', d: 'Day', wk: 'Week', ww: 'Week' },
+  ...{ mm: 'Month', m: 'Month', qq: 'Quarter', q: 'Quarter', yyyy: 'Year', yy: 'Year' },
+}
+
 function unitOf(given: Value, input: CallArguments): string {
-  const name = constantText(given)?.toLowerCase().replace(/s$/, '')
-  const short: Readonly<Record<string, string>> = {
-    ss: 'Second',
-    mi: 'Minute',
-    n: 'Minute',
-    hh: 'Hour',
-    h: 'Hour',
-    dd: 'Day',
-    d: 'Day',
-    wk: 'Week',
-    ww: 'Week',
-    mm: 'Month',
-    m: 'Month',
-    qq: 'Quarter',
-    q: 'Quarter',
-    yyyy: 'Year',
-    yy: 'Year',
-  }
+  const name = constantText(given)?.toLowerCase() ?? ''
   const unit =
-    INTERVAL_UNITS.find((each) => each.toLowerCase() === name) ?? (name === undefined ? undefined : short[name])
+    INTERVAL_UNITS.find((each) => [each, `${each}s`].includes(`${name.slice(0, 1).toUpperCase()}${name.slice(1)}`)) ??
+    (Object.hasOwn(SHORT_UNITS, name) ? SHORT_UNITS[name] : undefined)
   if (unit === undefined)
     throw input.fail(
       `takes a unit as its first argument: ${INTERVAL_UNITS.map((each) => each.toLowerCase()).join(', ')}`,
@@ -97,10 +89,24 @@ function dateDiff(input: CallArguments): Value {
   return value(`date_diff('${unit.toLowerCase()}', ${sql(from)}, ${sql(to)})`, INT64)
 }
 
+const MONTHS: Readonly<Record<string, number>> = { Month: 1, Quarter: 3, Year: 12 }
+
+/** Complete months: the last day of a month is none for the engine only. */
+function monthsBetween(input: CallArguments, from: string, to: string): string {
+  input.countCopies(from, 6)
+  input.countCopies(to, 6)
+  const inMonth = (time: string): string => `epoch(${time}) - epoch(date_trunc('month', ${time}))`
+  const isShort = `${to} >= ${from} AND ${inMonth(to)} < ${inMonth(from)}`
+  const isLong = `${to} < ${from} AND ${inMonth(to)} > ${inMonth(from)}`
+  return `(date_diff('month', ${from}, ${to}) - CASE WHEN ${isShort} THEN 1 WHEN ${isLong} THEN -1 ELSE 0 END)`
+}
+
 /** Complete units between two times. */
 function age(input: CallArguments): Value {
   const unit = unitOf(input.arg(0), input)
   const [from, to] = [timeIn(input, 3, 1), timeIn(input, 3, 2)]
+  const months = MONTHS[unit]
+  if (months !== undefined) return value(`(${monthsBetween(input, local(from), local(to))} // ${months})`, INT64)
   const sql = CALENDAR_UNITS.has(unit) ? local : utc
   return value(`date_sub('${unit.toLowerCase()}', ${sql(from)}, ${sql(to)})`, INT64)
 }
@@ -131,7 +137,7 @@ function toDateTime(input: CallArguments): Value {
   switch (given.type.kind) {
     case 'string':
     case 'unknown':
-      return value(utcSql(`date_trunc('second', CAST(${plainSql(given)} AS TIMESTAMP))`, zone), type)
+      return value(`date_trunc('second', ${textMoment(given, zone)})`, type)
     case 'int':
     case 'float':
     case 'decimal':
@@ -152,7 +158,7 @@ function toDateTime64(input: CallArguments): Value {
   if (scale === undefined || scale < 0 || scale > 9) throw input.fail('takes the number of digits of a second, 0 to 9')
   const zone = zoneFrom(input.args[2], input) ?? ('zone' in given.type ? given.type.zone : undefined)
   const type: Type = { kind: 'datetime64', scale, zone }
-  return value(momentSql(given, zone), type)
+  return value(withDigits(momentSql(given, zone), scale, given.type), type)
 }
 
 function toDate(input: CallArguments): Value {
@@ -201,8 +207,7 @@ const moment = (name: string, sql: (time: string) => string): FunctionDefinition
 function toUnixTimestamp(input: CallArguments): Value {
   const zone = zoneFrom(input.args[1], input)
   const given = input.arg(0)
-  const time =
-    given.type.kind === 'string' ? utcSql(`CAST(${given.sql} AS TIMESTAMP)`, zone) : utc(timeOf(given, input))
+  const time = given.type.kind === 'string' ? textMoment(given, zone) : utc(timeOf(given, input))
   return value(`CAST(trunc(epoch(${time})) AS UINTEGER)`, UINT32)
 }
 
