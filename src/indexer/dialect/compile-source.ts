@@ -9,8 +9,8 @@ import { withoutNaN } from './not-a-number.ts'
 import { type CommonTable, findColumn } from './scope.ts'
 import type { Expression, Join, Source } from './syntax.ts'
 import { tablesOf } from './tables.ts'
-import { defaultOf, duckType, nullable, plain, UINT8, UINT64 } from './types.ts'
-import { conditionSql, constantNumber, plainSql, quoteName, type Value, value } from './value.ts'
+import { defaultOf, duckType, notNull, nullable, plain, supertype, typeName, UINT8, UINT64 } from './types.ts'
+import { conditionSql, constantNumber, convert, plainSql, quoteName, type Value, value } from './value.ts'
 
 /** The SQL of a FROM clause and the columns that it offers. */
 export type From = { readonly sql: string; readonly columns: readonly Column[] }
@@ -161,25 +161,44 @@ function compileJoin(join: Join, contextOf: ContextOf): From {
   return {
     sql,
     columns: [
-      ...merged(leftColumns, pairs, join),
+      ...merged(leftColumns, pairs, join, joinUsesNulls),
       ...rightColumns.map((column) => (isMerged(column) ? { ...column, isMerged: true } : column)),
     ],
   }
 }
 
-/** After a RIGHT or FULL JOIN with USING the column has the value of the side that has one. */
+/**
+ * A name after USING stands for one column of the common type, after a RIGHT or FULL JOIN with the value of the side that has one. With the name of its
+ * table each column keeps its own value.
+ */
 function merged(
   columns: readonly Column[],
   pairs: readonly (readonly [Column, Column])[],
   { side }: Join,
+  usesNulls: boolean,
 ): readonly Column[] {
-  if (side !== 'RIGHT' && side !== 'FULL') return columns
   const byPlace = new Map(pairs.toReversed().map((pair) => [placeOf(pair[0]), pair]))
-  return columns.map((column) => {
+  return columns.flatMap((column): readonly Column[] => {
     const pair = byPlace.get(placeOf(column))
-    return pair === undefined
-      ? column
-      : { ...column, value: value(`coalesce(${pair[0].value.sql}, ${pair[1].value.sql})`, pair[0].value.type) }
+    if (pair === undefined) return [column]
+    const [a, b] = [pair[0].value, pair[1].value]
+    const common = supertype([plain(a.type), plain(b.type)]) ?? plain(a.type)
+    const isSame = typeName(notNull(common)) === typeName(notNull(plain(a.type)))
+    const isEither = side === 'RIGHT' || side === 'FULL'
+    if (!isEither && isSame) return [column]
+    const both = isSame ? a.type : common
+    const type = isEither
+      ? side === 'FULL' && usesNulls
+        ? nullable(both)
+        : both
+      : a.type.isNullable === true
+        ? common
+        : notNull(common)
+    const shared = value(isEither ? `coalesce(${convert(a, common)}, ${convert(b, common)})` : convert(a, type), type)
+    return [
+      { ...column, isMerged: true },
+      { name: column.name, table: '', value: shared },
+    ]
   })
 }
 
