@@ -1,8 +1,9 @@
 import { arrayOf, asInt, duckType, type IntType, type Type, UINT64 } from '../types.ts'
 import { numberSql, type Value, value } from '../value.ts'
+import { resized } from './cast.ts'
 import { type CallArguments, define, defineAll, type FunctionDefinition, uint8Value } from './definition.ts'
 
-/** Rotation, tests and positions of single bits. */
+/** Bits of whole numbers: operators, shifts, rotation, tests and positions of single bits. */
 
 function whole(input: CallArguments, at: number): IntType {
   const type = asInt(input.arg(at).type)
@@ -12,9 +13,38 @@ function whole(input: CallArguments, at: number): IntType {
 
 /** The bits of a number without its sign. */
 function unsigned(input: CallArguments, at: number): string {
-  const { bits } = whole(input, at)
+  const { bits, isSigned } = whole(input, at)
+  if (!isSigned) return `CAST(${numberSql(input.arg(at))} AS UHUGEINT)`
+  if (bits > 64) throw input.wrongType('takes signed numbers of at most 64 bits')
   const mask = 2n ** BigInt(bits) - 1n
   return `CAST(CAST(${numberSql(input.arg(at))} AS HUGEINT) & CAST(${mask} AS HUGEINT) AS UHUGEINT)`
+}
+
+/** Both sides in the type of the result, as ClickHouse converts them: with the same lower bits. */
+function bitwise(operator: '&' | '|' | 'xor', input: CallArguments): Value {
+  const [x, y] = [whole(input, 0), whole(input, 1)]
+  const type: IntType = { kind: 'int', bits: Math.max(x.bits, y.bits), isSigned: x.isSigned || y.isSigned }
+  const a = resized(numberSql(input.arg(0)), x, type)
+  const b = resized(numberSql(input.arg(1)), y, type)
+  return value(operator === 'xor' ? `xor(${a}, ${b})` : `(${a} ${operator} ${b})`, type)
+}
+
+function shiftLeft(input: CallArguments): Value {
+  const type = whole(input, 0)
+  const mask = `CAST(${2n ** BigInt(type.bits) - 1n} AS UHUGEINT)`
+  const kept = `((${unsigned(input, 0)} << CAST(${numberSql(input.arg(1))} AS UHUGEINT)) & ${mask})`
+  return value(
+    type.isSigned ? resized(kept, { ...type, isSigned: false }, type) : `CAST(${kept} AS ${duckType(type)})`,
+    type,
+  )
+}
+
+/** A negative number keeps its sign. */
+function shiftRight(input: CallArguments): Value {
+  const type = whole(input, 0)
+  const wide = type.isSigned ? 'HUGEINT' : 'UHUGEINT'
+  const [x, count] = [0, 1].map((at) => `CAST(${numberSql(input.arg(at))} AS ${wide})`)
+  return value(`CAST((${x} >> ${count}) AS ${duckType(type)})`, type)
 }
 
 function rotate(input: CallArguments, isLeft: boolean): Value {
@@ -49,6 +79,16 @@ function positions(input: CallArguments, of: (position: string) => string, type:
 }
 
 export const BIT_FUNCTIONS: readonly FunctionDefinition[] = [
+  define('bitAnd', 2, (input) => bitwise('&', input)),
+  define('bitOr', 2, (input) => bitwise('|', input)),
+  define('bitXor', 2, (input) => bitwise('xor', input)),
+  define('bitNot', 1, (input) => value(`(~${numberSql(input.arg(0))})`, whole(input, 0))),
+  define('bitShiftLeft', 2, shiftLeft),
+  define('bitShiftRight', 2, shiftRight),
+  define('bitTest', 2, (input) =>
+    uint8Value(`(${unsigned(input, 0)} >> CAST(${numberSql(input.arg(1))} AS UHUGEINT)) & CAST(1 AS UHUGEINT)`),
+  ),
+  define('bitCount', 1, (input) => uint8Value(`bit_count(${numberSql(input.arg(0))})`)),
   define('bitRotateLeft', 2, (input) => rotate(input, true)),
   define('bitRotateRight', 2, (input) => rotate(input, false)),
   tested('bitTestAll', true),

@@ -20,15 +20,9 @@ import {
   zoneOf,
 } from '../types.ts'
 import { condition, conditionSql, constantNumber, convert, numberSql, plainSql, type Value, value } from '../value.ts'
+import { resized } from './cast.ts'
 import { divideDecimals } from './decimals.ts'
-import {
-  type CallArguments,
-  define,
-  defineAll,
-  type FunctionDefinition,
-  uint8Value,
-  uint64Value,
-} from './definition.ts'
+import { type CallArguments, define, defineAll, type FunctionDefinition, uint64Value } from './definition.ts'
 import { addInterval, timeDifference } from './time-arithmetic.ts'
 
 /** Types of the arithmetic operators: the next larger size, signed if one side is or for a difference. */
@@ -43,11 +37,16 @@ function arithmeticType(a: Type, b: Type, isMinus: boolean, input: CallArguments
   }
   const [x, y] = [asInt(a), asInt(b)]
   if (x === undefined || y === undefined) return FLOAT64
-  const bits = Math.min(64, Math.max(x.bits, y.bits) * 2)
-  return int(bits, isMinus || x.isSigned || y.isSigned)
+  return int(nextBits(Math.max(x.bits, y.bits)), isMinus || x.isSigned || y.isSigned)
 }
 
-/** Computed with 128 bits and reduced to the size of the result, because ClickHouse does not report an overflow. */
+/** The next larger size of whole numbers, up to 64 bits; that of larger ones is their own. */
+const nextBits = (bits: number): number => (bits < 64 ? bits * 2 : bits)
+
+/**
+ * 64 bits are computed with 128 and reduced, because ClickHouse does not report an overflow. Smaller results cannot overflow; larger ones are an error
+ * where they do.
+ */
 function arithmetic(operator: '+' | '-' | '*', input: CallArguments): Value {
   const [a, b] = [input.arg(0), input.arg(1)]
   const type = arithmeticType(a.type, b.type, operator === '-', input)
@@ -57,7 +56,7 @@ function arithmetic(operator: '+' | '-' | '*', input: CallArguments): Value {
   if (type.kind === 'float') return value(`(CAST(${x} AS DOUBLE) ${operator} CAST(${y} AS DOUBLE))`, type)
   if (type.kind === 'decimal') return decimalArithmetic(operator, a, b, type)
   if (type.kind !== 'int') throw input.wrongType('takes numbers')
-  if (type.bits < 64)
+  if (type.bits !== 64)
     return value(`(CAST(${x} AS ${duckType(type)}) ${operator} CAST(${y} AS ${duckType(type)}))`, type)
   return value(wrapped(`(CAST(${x} AS HUGEINT) ${operator} CAST(${y} AS HUGEINT))`, type.isSigned), type)
 }
@@ -143,7 +142,7 @@ function modulo(input: CallArguments, isZeroSafe = false): Value {
       return value(`(CAST(${numberSql(a)} AS DOUBLE) % CAST(${numberSql(b)} AS DOUBLE))`, FLOAT64)
     return value(`(${plainSql(a)} % ${plainSql(b)})`, UNKNOWN)
   }
-  const type = int(x.isSigned ? Math.min(64, y.bits * 2) : y.bits, x.isSigned)
+  const type = int(x.isSigned ? nextBits(y.bits) : y.bits, x.isSigned)
   const rest = `CAST(CAST(${numberSql(a)} AS HUGEINT) % CAST(${numberSql(b)} AS HUGEINT) AS ${duckType(type)})`
   return value(isZeroSafe ? rest : divided(rest, b), type)
 }
@@ -152,8 +151,10 @@ function negate(input: CallArguments): Value {
   const a = input.arg(0)
   const x = asInt(a.type)
   if (x === undefined) return value(`(-${plainSql(a)})`, plain(a.type))
-  const type = int(x.isSigned ? x.bits : Math.min(64, x.bits * 2), true)
-  return value(`CAST(-CAST(${numberSql(a)} AS HUGEINT) AS ${duckType(type)})`, type)
+  const type = int(x.isSigned ? x.bits : nextBits(x.bits), true)
+  // The smallest number of a type has no negative in it, and stays the same.
+  const sql = `-CAST(${numberSql(a)} AS HUGEINT)`
+  return value(resized(`(${sql})`, { kind: 'int', bits: 128, isSigned: true }, type as IntType), type)
 }
 
 function abs(input: CallArguments): Value {
@@ -186,6 +187,15 @@ function rounding(mode: Rounding, input: CallArguments): Value {
   if (a.type.kind === 'unknown') return value(`round(${of}, ${digits})`, type)
   const cast = (sql: string): string => `CAST(${sql} AS ${duckType(type)})`
   if (mode === 'round' && a.type.kind === 'decimal') return value(cast(`round(${of}, ${digits})`), type)
+  if (a.type.kind === 'decimal' && mode !== 'bankers') {
+    // In decimals: a double has fewer digits than the number.
+    const [up, down] = digits > 0 ? [10 ** digits, digits] : [10 ** -digits, -digits]
+    if (digits >= a.type.scale) return value(of, type)
+    const power = `CAST(${up} AS DECIMAL(${down + 1}, 0))`
+    const part = `CAST('${digits === 0 ? '1' : `0.${'1'.padStart(down, '0')}`}' AS DECIMAL(${down + 1}, ${down}))`
+    const [before, after] = digits > 0 ? [power, part] : [part, power]
+    return value(cast(digits === 0 ? `${mode}(${of})` : `${mode}(${of} * ${before}) * ${after}`), type)
+  }
   // ClickHouse rounds the half of a fraction to the even number.
   const rounded = (sql: string): string =>
     mode === 'round' || mode === 'bankers' ? `round_even(${sql}, 0)` : `${mode}(${sql})`
@@ -248,22 +258,6 @@ const logarithm =
       FLOAT64,
     )
   }
-
-function bitwise(operator: '&' | '|' | 'xor', input: CallArguments): Value {
-  const [x, y] = [asInt(input.arg(0).type), asInt(input.arg(1).type)]
-  if (x === undefined || y === undefined) throw input.wrongType('takes whole numbers')
-  const type = int(Math.max(x.bits, y.bits), x.isSigned || y.isSigned)
-  const [a, b] = [input.arg(0), input.arg(1)].map((each) => `CAST(${numberSql(each)} AS ${duckType(type)})`)
-  return value(operator === 'xor' ? `xor(${a}, ${b})` : `(${a} ${operator} ${b})`, type)
-}
-
-function shift(operator: '<<' | '>>', input: CallArguments): Value {
-  const type = asInt(input.arg(0).type)
-  if (type === undefined) throw input.wrongType('takes whole numbers')
-  const wide = `(CAST(${numberSql(input.arg(0))} AS UHUGEINT) ${operator} CAST(${numberSql(input.arg(1))} AS UHUGEINT))`
-  const kept = operator === '<<' ? `(${wide} & CAST(${2n ** BigInt(type.bits) - 1n} AS UHUGEINT))` : wide
-  return value(`CAST(${kept} AS ${duckType(type)})`, type)
-}
 
 /** greatest and least: of one type, the common one. */
 function extreme(name: 'greatest' | 'least', input: CallArguments): Value {
@@ -346,22 +340,6 @@ export const NUMBER_FUNCTIONS: readonly FunctionDefinition[] = [
       FLOAT64,
     ),
   ),
-  define('bitAnd', 2, (input) => bitwise('&', input)),
-  define('bitOr', 2, (input) => bitwise('|', input)),
-  define('bitXor', 2, (input) => bitwise('xor', input)),
-  define('bitNot', 1, (input) => {
-    const type = asInt(input.arg(0).type)
-    if (type === undefined) throw input.wrongType('takes a whole number')
-    return value(`(~${numberSql(input.arg(0))})`, type)
-  }),
-  define('bitShiftLeft', 2, (input) => shift('<<', input)),
-  define('bitShiftRight', 2, (input) => shift('>>', input)),
-  define('bitTest', 2, (input) =>
-    uint8Value(
-      `(CAST(${numberSql(input.arg(0))} AS UHUGEINT) >> CAST(${numberSql(input.arg(1))} AS UHUGEINT)) & CAST(1 AS UHUGEINT)`,
-    ),
-  ),
-  define('bitCount', 1, (input) => uint8Value(`bit_count(${numberSql(input.arg(0))})`)),
   ...defineAll('width_bucket widthBucket', 4, (input) => {
     const [x, low, high, count] = [0, 1, 2, 3].map((at) => `CAST(${numberSql(input.arg(at))} AS DOUBLE)`)
     return value(
@@ -376,7 +354,9 @@ export const NUMBER_FUNCTIONS: readonly FunctionDefinition[] = [
       ...(a.type.kind === 'bool' ? { type: plain(a.type), isCondition: false } : {}),
     }
   }),
-  define('xor', 2, (input) => condition(`(${conditionSql(input.arg(0))} <> ${conditionSql(input.arg(1))})`)),
+  define('xor', [2, 100], (input) =>
+    condition(input.args.map(conditionSql).reduce((sql, each) => `(${sql} <> ${each})`)),
+  ),
   ...(['and', 'or'] as const).map((name) =>
     define(
       name,
