@@ -41,7 +41,7 @@ const ENGINE_ERRORS: readonly (readonly [RegExp, (found: RegExpExecArray) => Que
       new QueryError('UNKNOWN_QUERY_PARAMETER', `Substitution ${names} is not set: give it as param_${names}.`),
   ],
   [
-    /^Conversion Error: (?:invalid timestamp|timestamp field|Could not parse string .* according to format)/i,
+    /^(?:Conversion|Invalid Input) Error: (?:invalid timestamp|timestamp field|Could not parse string .* according to format)/is,
     () =>
       new QueryError(
         'CANNOT_PARSE_DATETIME',
@@ -69,12 +69,24 @@ const ENGINE_ERRORS: readonly (readonly [RegExp, (found: RegExpExecArray) => Que
     () => new QueryError('VALUE_IS_OUT_OF_RANGE_OF_DATA_TYPE', 'A value is out of the range of its type.'),
   ],
   [
-    /regular expression|regexp/i,
+    /regular expression|regexp|^Invalid Input Error: (?:missing [)\]]|missing argument to rep|no argument for rep|bad repetition|invalid (?:escape sequence|character class|perl operator|named capture|UTF-8)|unexpected \)|trailing \\|pattern too large)/i,
     () => new QueryError('CANNOT_COMPILE_REGEXP', 'The regular expression cannot be read.'),
   ],
   [
     /must appear in the GROUP BY/,
     () => new QueryError('BAD_ARGUMENTS', 'A column is neither under an aggregate function nor in GROUP BY.'),
+  ],
+  [
+    /More than one row returned by a subquery/,
+    () => new QueryError('BAD_ARGUMENTS', 'Scalar subquery returned more than one row.'),
+  ],
+  [
+    /Invalid input for hex digit/,
+    () => new QueryError('BAD_ARGUMENTS', 'A text is not hexadecimal: it has another character than 0-9 and a-f.'),
+  ],
+  [
+    /Like pattern must not end with escape/i,
+    () => new QueryError('BAD_ARGUMENTS', 'Invalid escape sequence at the end of a LIKE pattern.'),
   ],
   [/^Parser Error/, () => new QueryError('SYNTAX_ERROR', 'Syntax error.')],
   [

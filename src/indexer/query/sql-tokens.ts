@@ -151,6 +151,18 @@ function parameterAt(sql: string, from: number): Token | undefined {
   return { kind: 'parameter', text: sql.slice(from, end + 1), value: `${head[1]}:${type}`, upper: '', at: from }
 }
 
+const BYTES = /(?:\\x[0-9a-fA-F]{2})+/y
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** Bytes that are no UTF-8 become halves of surrogate pairs, which no text has: `isWellFormed` finds them. */
+function textOfBytes(bytes: Uint8Array): string {
+  try {
+    return UTF8.decode(bytes)
+  } catch {
+    return Array.from(bytes, (byte) => String.fromCharCode(byte < 0x80 ? byte : 0xdc00 + byte)).join('')
+  }
+}
+
 function quoted(sql: string, from: number, quote: string): Token {
   let value = ''
   for (let at = from + 1; at < sql.length; at++) {
@@ -158,9 +170,10 @@ function quoted(sql: string, from: number, quote: string): Token {
     if (char === '\\') {
       at++
       const escaped = sql[at] ?? ''
-      if (escaped === 'x' && /^[0-9a-fA-F]{2}$/.test(sql.slice(at + 1, at + 3))) {
-        value += String.fromCharCode(Number.parseInt(sql.slice(at + 1, at + 3), 16))
-        at += 2
+      const bytes = escaped === 'x' ? match(BYTES, sql, at - 1)?.[0] : undefined
+      if (bytes !== undefined) {
+        value += textOfBytes(Buffer.from(bytes.replaceAll('\\x', ''), 'hex'))
+        at += bytes.length - 2
       } else value += ESCAPES[escaped] ?? (ESCAPED.includes(escaped) ? escaped : `\\${escaped}`)
     } else if (char !== quote) value += char
     else if (sql[at + 1] === quote) {

@@ -8,6 +8,12 @@ import { textArg } from './text/arguments.ts'
 const SCHEME = '^(?:[A-Za-z][A-Za-z0-9+.-]*:)?//'
 const AUTHORITY = `${SCHEME}(?:[^@/?#]*@)?`
 
+/** A host has at least one point in it. The scheme may be missing. */
+const HOST_START = '^(?:(?:[A-Za-z][A-Za-z0-9+.-]*:)?//)?(?:[^@/:?#]*@)?'
+const HOST_END = '(?:[:/?#]|$)'
+const NO_LABEL = '.:/?#@\\s<>%{}|\\\\^~\\[\\];=&'
+const LABEL = `[^${NO_LABEL}]`
+
 const found = (name: string, pattern: string): FunctionDefinition =>
   define(name, 1, (input) => stringValue(`regexp_extract(${textArg(input, 0)}, '${pattern}', 1)`))
 const without = (name: string, pattern: string, replacement = ''): FunctionDefinition =>
@@ -39,11 +45,9 @@ function addressNumber(input: CallArguments, otherwise: string): Value {
 }
 
 export const URL_FUNCTIONS: readonly FunctionDefinition[] = [
-  define('domain', 1, (input) =>
-    stringValue(`regexp_extract(${textArg(input, 0)}, '^(?:[A-Za-z][A-Za-z0-9+.-]*:)?//(?:[^@/]*@)?([^:/?#]+)', 1)`),
-  ),
-  found('domainWithoutWWW', `${AUTHORITY}(?:www\\.)?([^:/?#]+)`),
-  found('topLevelDomain', `${AUTHORITY}[^:/?#]*\\.([^.:/?#0-9][^.:/?#]*)(?:[:/?#]|$)`),
+  found('domain', `${HOST_START}(${LABEL}+(?:\\.${LABEL}+)+)${HOST_END}`),
+  found('domainWithoutWWW', `${HOST_START}(?:www\\.)?(${LABEL}+(?:\\.${LABEL}+)+)${HOST_END}`),
+  found('topLevelDomain', `${HOST_START}(?:${LABEL}+\\.)+([^0-9${NO_LABEL}]${LABEL}*)${HOST_END}`),
   found('protocol', '^([A-Za-z][A-Za-z0-9+.-]*):'),
   found('netloc', `${SCHEME}([^/?#]*)`),
   found('path', `${SCHEME}[^/?#]*(/[^?#]*)`),

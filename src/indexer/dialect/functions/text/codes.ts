@@ -1,5 +1,6 @@
-import { asInt, isNumber, type Type } from '../../types.ts'
-import { bytesSql, constantText, numberSql, toText, type Value } from '../../value.ts'
+import { asInt, type IntType, isNumber, type Type } from '../../types.ts'
+import { bytesSql, constantText, numberSql, toText, type Value, value } from '../../value.ts'
+import { resized } from '../cast.ts'
 import { bound, type CallArguments, define, defineAll, type FunctionDefinition, stringValue } from '../definition.ts'
 import { bytes, textArg } from './arguments.ts'
 
@@ -56,10 +57,10 @@ function printf(input: CallArguments): Value {
   return stringValue(`printf(${[quoted(format.replaceAll('%u', '%d')), ...args].join(', ')})`)
 }
 
-/** Seconds of the units of formatReadableTimeDelta; a year has the mean length of the calendar. */
+/** Seconds of the units of formatReadableTimeDelta, as ClickHouse has them: a year of 365 days, a month of 30.5. */
 const DELTA_UNITS: readonly (readonly [string, number])[] = [
-  ['year', 31_556_952],
-  ['month', 2_629_746],
+  ['year', 31_536_000],
+  ['month', 2_635_200],
   ['day', 86_400],
   ['hour', 3600],
   ['minute', 60],
@@ -89,8 +90,33 @@ function timeDelta(input: CallArguments): Value {
 
 const urlAlphabet = (sql: string): string => `rtrim(replace(replace(${sql}, '+', '-'), '/', '_'), '=')`
 
+/** A whole number from the first bytes of a text or of another whole number, the lowest first. */
+const reinterpret = (name: string, bits: number, isSigned: boolean): FunctionDefinition =>
+  define(name, 1, (input) => {
+    const given = input.arg(0)
+    const type: IntType = { kind: 'int', bits, isSigned }
+    const from = asInt(given.type)
+    if (from !== undefined) {
+      const own = { ...from, isSigned: false }
+      return value(resized(resized(numberSql(given), from, own), own, type), type)
+    }
+    if (given.type.kind !== 'string') throw input.wrongType('takes a whole number or a text')
+    const digits = `hex(${bytesSql(given)})`
+    const count = bits / 8
+    const reversed = Array.from(
+      { length: count },
+      (_, at) => `substring(rpad(left(${digits}, ${count * 2}), ${count * 2}, '0'), ${(count - 1 - at) * 2 + 1}, 2)`,
+    )
+    const unsigned: IntType = { kind: 'int', bits: 64, isSigned: false }
+    return value(resized(`CAST('0x' || ${reversed.join(' || ')} AS UBIGINT)`, unsigned, type), type)
+  })
+
 export const TEXT_CODE_FUNCTIONS: readonly FunctionDefinition[] = [
   define('bin', 1, bin),
+  ...[8, 16, 32, 64].flatMap((bits) => [
+    reinterpret(`reinterpretAsUInt${bits}`, bits, false),
+    reinterpret(`reinterpretAsInt${bits}`, bits, true),
+  ]),
   define('formatReadableTimeDelta', 1, timeDelta),
   define('printf', [1, 100], printf),
   define('base64URLEncode', 1, (input) => stringValue(urlAlphabet(`to_base64(${bytesSql(input.arg(0))})`))),

@@ -6,7 +6,7 @@ import { textArg } from './arguments.ts'
 /** Where a text begins in another one, from 1; 0 where it does not occur. */
 
 /** In bytes. */
-const bytePosition = (of: string, part: string): string =>
+export const bytePosition = (of: string, part: string): string =>
   `(CASE WHEN strpos(${of}, ${part}) = 0 THEN 0 ELSE strlen(left(${of}, strpos(${of}, ${part}) - 1)) + 1 END)`
 
 /** The rest of a text from this byte on. Bytes of a character that begins before it are left out: no text begins there. */

@@ -10,6 +10,7 @@ import {
   uint64Value,
 } from '../definition.ts'
 import { pattern, textArg } from './arguments.ts'
+import { bytePosition } from './position.ts'
 
 /** Functions that find several things in a text: matches, groups, words and parts. */
 
@@ -56,7 +57,7 @@ function needles(input: CallArguments): string {
 
 const positions = (input: CallArguments, isFolded: boolean): string => {
   const [of, word] = isFolded ? [`lower(${textArg(input, 0)})`, 'lower(w_)'] : [textArg(input, 0), 'w_']
-  return `list_transform(${needles(input)}, lambda w_: CAST(strpos(${of}, ${word}) AS UBIGINT))`
+  return `list_transform(${needles(input)}, lambda w_: CAST(${bytePosition(of, word)} AS UBIGINT))`
 }
 
 const UINT64S: Type = arrayOf(UINT64)

@@ -152,6 +152,15 @@ function split(input: CallArguments, of: number, by: string): Value {
   return value(limit === undefined || limit === 0 ? all : `list_slice(${all}, 1, ${limit})`, arrayOf(STRING))
 }
 
+/** A text of bytes, of each number the lowest one. */
+function char(input: CallArguments): Value {
+  const numbers = input.args.map(constantNumber)
+  if (numbers.every((each) => each !== undefined && Number.isInteger(each) && each >= 0 && each < 128))
+    return stringValue(`concat(${numbers.map((each) => `chr(${each})`).join(', ')})`)
+  const digits = input.args.map((given) => `printf('%02x', CAST(trunc(${numberSql(given)}) AS BIGINT) & 255)`)
+  return bytes(`unhex(concat(${digits.join(', ')}))`)
+}
+
 /** A hexadecimal number without leading zeros but with complete bytes, or the bytes of a text. */
 function hex(input: CallArguments): Value {
   const given = input.arg(0)
@@ -161,35 +170,15 @@ function hex(input: CallArguments): Value {
   return stringValue(`hex(${given.isBytes === true ? given.sql : textArg(input, 0)})`)
 }
 
-/** A whole number from the first bytes of a text, the lowest first. */
-const reinterpret = (name: string, bits: number, isSigned: boolean): FunctionDefinition =>
-  define(name, 1, (input) => {
-    const given = input.arg(0)
-    const type: Type = int(bits, isSigned)
-    if (given.type.kind !== 'string') return value(`CAST(${numberSql(given)} AS ${isSigned ? '' : 'U'}BIGINT)`, type)
-    const digits = `hex(${bytesSql(given)})`
-    const count = bits / 8
-    const reversed = Array.from(
-      { length: count },
-      (_, at) => `substring(rpad(left(${digits}, ${count * 2}), ${count * 2}, '0'), ${(count - 1 - at) * 2 + 1}, 2)`,
-    )
-    const unsigned = `CAST('0x' || ${reversed.join(' || ')} AS UBIGINT)`
-    if (!isSigned)
-      return value(
-        `CAST(${unsigned} AS ${bits === 64 ? 'UBIGINT' : bits === 32 ? 'UINTEGER' : bits === 16 ? 'USMALLINT' : 'UTINYINT'})`,
-        type,
-      )
-    return value(
-      `CAST(CASE WHEN ${unsigned} >= ${2n ** BigInt(bits - 1)} THEN CAST(${unsigned} AS HUGEINT) - ${2n ** BigInt(bits)} ELSE CAST(${unsigned} AS HUGEINT) END AS ${bits === 64 ? 'BIGINT' : bits === 32 ? 'INTEGER' : bits === 16 ? 'SMALLINT' : 'TINYINT'})`,
-      type,
-    )
-  })
-
-/** `%` and `_` of LIKE; a backslash escapes them. */
+/** `%` and `_` of LIKE; a backslash escapes them. Before another character of a constant pattern it is a backslash. */
 const like =
   (operator: string) =>
-  (input: CallArguments): Value =>
-    condition(`(${textArg(input, 0)} ${operator} ${textArg(input, 1)} ESCAPE '\\')`)
+  (input: CallArguments): Value => {
+    const given = constantText(input.arg(1))
+    const escaped = given?.replaceAll(/\\([^])/g, (all, next: string) => ('%_\\'.includes(next) ? all : `\\${all}`))
+    const sql = escaped === undefined || escaped === given ? textArg(input, 1) : quoteText(escaped)
+    return condition(`(${textArg(input, 0)} ${operator} ${sql} ESCAPE '\\')`)
+  }
 
 /** Whether a text begins or ends with another one; bytes are compared by their hexadecimal digits, two for each. */
 function edge(input: CallArguments, name: 'starts_with' | 'ends_with'): Value {
@@ -210,6 +199,8 @@ const flags = "'s'"
 
 /** Without the ending UTF8 only these letters change. */
 const CAPITALS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ'
+const inCapitals = (sql: string): string => `translate(${sql}, '${CAPITALS.toLowerCase()}', '${CAPITALS}')`
+const inSmallLetters = (sql: string): string => `translate(${sql}, '${CAPITALS}', '${CAPITALS.toLowerCase()}')`
 
 export const TEXT_FUNCTIONS: readonly FunctionDefinition[] = [
   ...defineAll('length octet_length', 1, length),
@@ -217,18 +208,14 @@ export const TEXT_FUNCTIONS: readonly FunctionDefinition[] = [
   define('empty', 1, (input) => isEmpty(input, '=')),
   define('notEmpty', 1, (input) => isEmpty(input, '<>')),
   define('lowerUTF8', 1, (input) => stringValue(`lower(${textArg(input, 0)})`)),
-  ...defineAll('lower lcase', 1, (input) =>
-    stringValue(`translate(${textArg(input, 0)}, '${CAPITALS}', '${CAPITALS.toLowerCase()}')`),
-  ),
+  ...defineAll('lower lcase', 1, (input) => stringValue(inSmallLetters(textArg(input, 0)))),
   define('upperUTF8', 1, (input) => stringValue(`upper(${textArg(input, 0)})`)),
-  ...defineAll('upper ucase', 1, (input) =>
-    stringValue(`translate(${textArg(input, 0)}, '${CAPITALS.toLowerCase()}', '${CAPITALS}')`),
-  ),
-  define('initcap', 1, (input) =>
-    stringValue(
-      `array_to_string(list_transform(string_split(${textArg(input, 0)}, ' '), lambda w_: upper(left(w_, 1)) || lower(substring(w_, 2))), ' ')`,
-    ),
-  ),
+  ...defineAll('upper ucase', 1, (input) => stringValue(inCapitals(textArg(input, 0)))),
+  define('initcap', 1, (input) => {
+    const words = `regexp_extract_all(${textArg(input, 0)}, '[A-Za-z0-9]+|[^A-Za-z0-9]+')`
+    const word = `${inCapitals('left(w_, 1)')} || ${inSmallLetters('substring(w_, 2)')}`
+    return stringValue(`array_to_string(list_transform(${words}, lambda w_: ${word}), '')`)
+  }),
   ...defineAll('reverse reverseUTF8', 1, (input) =>
     input.arg(0).type.kind === 'array'
       ? value(`list_reverse(${input.arg(0).sql})`, input.arg(0).type)
@@ -236,7 +223,13 @@ export const TEXT_FUNCTIONS: readonly FunctionDefinition[] = [
   ),
   define('concat', [1, 100], concat),
   ...defineAll('concatWithSeparator concat_ws', [2, 100], (input) =>
-    stringValue(`concat_ws(${textArg(input, 0)}, ${input.args.slice(1).map(toText).join(', ')})`),
+    // NULL makes the result NULL: concat_ws of the engine would leave it out.
+    stringValue(
+      `(${input.args
+        .slice(1)
+        .map(toText)
+        .join(` || ${textArg(input, 0)} || `)})`,
+    ),
   ),
   ...defineAll('substring substr mid substringUTF8', [2, 3], substring),
   ...defineAll('left leftUTF8', 2, (input) => cut(input, 'left')),
@@ -311,10 +304,11 @@ export const TEXT_FUNCTIONS: readonly FunctionDefinition[] = [
   define('format', [1, 100], format),
   ...defineAll('leftPad lpad leftPadUTF8', [2, 3], (input) => pad('lpad', input)),
   ...defineAll('rightPad rpad rightPadUTF8', [2, 3], (input) => pad('rpad', input)),
-  define('ascii', 1, (input) => value(`CAST(ascii(${textArg(input, 0)}) AS INTEGER)`, int(32, true))),
-  define('char', [1, 20], (input) =>
-    stringValue(`concat(${input.args.map((_, at) => `chr(CAST(${numberSql(input.arg(at))} AS INTEGER))`).join(', ')})`),
-  ),
+  define('ascii', 1, (input) => {
+    const digits = `left(${hex(input).sql}, 2)`
+    return value(`(CASE WHEN ${digits} = '' THEN 0 ELSE CAST('0x' || ${digits} AS INTEGER) END)`, int(32, true))
+  }),
+  define('char', [1, 20], char),
   define('hex', 1, hex),
   define('unhex', 1, (input) => bytes(`unhex(${textArg(input, 0)})`)),
   ...defineAll('base64Encode TO_BASE64', 1, (input) => stringValue(`to_base64(${bytesSql(input.arg(0))})`)),
@@ -330,18 +324,18 @@ export const TEXT_FUNCTIONS: readonly FunctionDefinition[] = [
   define('SHA256', 1, (input) =>
     bytes(`unhex(sha256(${input.arg(0).isBytes === true ? input.arg(0).sql : textArg(input, 0)}))`),
   ),
-  ...[8, 16, 32, 64].flatMap((bits) => [
-    reinterpret(`reinterpretAsUInt${bits}`, bits, false),
-    reinterpret(`reinterpretAsInt${bits}`, bits, true),
-  ]),
   define('hasToken', 2, (input) =>
-    condition(`list_contains(regexp_extract_all(${textArg(input, 0)}, '[A-Za-z0-9]+'), ${textArg(input, 1)})`),
+    condition(
+      `list_contains(regexp_extract_all(${textArg(input, 0)}, '[A-Za-z0-9\\x{80}-\\x{10ffff}]+'), ${textArg(input, 1)})`,
+    ),
   ),
   define('multiSearchAny', 2, (input) =>
     condition(`(len(list_filter(${input.arg(1).sql}, lambda w_: contains(${textArg(input, 0)}, w_))) > 0)`),
   ),
   define('multiMatchAny', 2, (input) =>
-    condition(`(len(list_filter(${input.arg(1).sql}, lambda w_: regexp_matches(${textArg(input, 0)}, w_))) > 0)`),
+    condition(
+      `(len(list_filter(${input.arg(1).sql}, lambda w_: regexp_matches(${textArg(input, 0)}, w_, ${flags}))) > 0)`,
+    ),
   ),
   define('isValidUTF8', 1, (input) => condition(`(${textArg(input, 0)} IS NOT NULL)`)),
   define('levenshteinDistance', 2, (input) => uint64Value(`levenshtein(${textArg(input, 0)}, ${textArg(input, 1)})`)),
