@@ -69,8 +69,11 @@ function aggregateValue(
     engine: (name, list, distinct = isDistinct) => `${name}(${distinct ? 'DISTINCT ' : ''}${list})${filter}${over}`,
   }
   const result = definition.compile(aggregate)
-  if (!combinators.has('OrNull')) return result
   const empty = `${aggregate.engine('count', '*', false)} = 0`
+  // Of no rows an average is not a number.
+  if (combinators.has('OrDefault') && result.type.kind === 'float' && result.type.isNullable !== true)
+    return value(`(CASE WHEN ${empty} THEN ${defaultOf(result.type)} ELSE ${plainSql(result)} END)`, result.type)
+  if (!combinators.has('OrNull')) return result
   return value(`(CASE WHEN ${empty} THEN NULL ELSE ${plainSql(result)} END)`, nullable(result.type))
 }
 

@@ -346,7 +346,12 @@ export const AGGREGATES: readonly AggregateDefinition[] = [
   ...defineAggregate('topK', 1, topK, 3),
   ...defineAggregate('groupConcat', 1, groupConcat, 2),
   ...defineAggregate('histogram', 1, histogram, 1),
-  ...defineAggregate('groupBitAnd BIT_AND', 1, same('bit_and')),
+  ...defineAggregate('groupBitAnd BIT_AND', 1, (input) => {
+    const made = same('bit_and')({ ...input, mayBeEmpty: false })
+    // Of no rows all bits are set.
+    const isFilled = input.mayBeEmpty && made.type.isNullable !== true
+    return isFilled ? { ...made, sql: `coalesce(${made.sql}, ~CAST(0 AS ${duckType(made.type)}))` } : made
+  }),
   ...defineAggregate('groupBitOr BIT_OR', 1, same('bit_or')),
   ...defineAggregate('groupBitXor BIT_XOR', 1, same('bit_xor')),
   ...defineAggregate(

@@ -1,4 +1,4 @@
-import { arrayOf, duckType, FLOAT64, plain, type Type } from '../types.ts'
+import { arrayOf, duckType, FLOAT64, notNull, nullable, plain, type Type } from '../types.ts'
 import { constantText, plainSql, type Value, value } from '../value.ts'
 import { items, orDefault, sameSizes, sumType } from './arrays.ts'
 import { type CallArguments, define, type FunctionDefinition, uint64Value } from './definition.ts'
@@ -23,16 +23,22 @@ const REDUCERS: Readonly<Record<string, string>> = {
   groupUniqArray: 'list_distinct',
 }
 
-/** The aggregate of an array that a list function of the engine computes; undefined for one that it has not. */
+/** The aggregate of an array that a list function of the engine computes, without NULL; undefined for one that it has not. */
 export function reduced(name: string, array: string, of: Type): Value | undefined {
   const reducer = Object.hasOwn(REDUCERS, name) ? REDUCERS[name] : undefined
   if (reducer === undefined) return undefined
-  if (name.startsWith('group')) return value(reducer === '' ? array : `${reducer}(${array})`, arrayOf(of))
-  if (name === 'count' || name.startsWith('uniq')) return uint64Value(`coalesce(${reducer}(${array}), 0)`)
-  if (name === 'avg' || name === 'median' || name.startsWith('stddev') || name.startsWith('var'))
-    return value(`coalesce(CAST(${reducer}(${array}) AS DOUBLE), CAST('nan' AS DOUBLE))`, FLOAT64)
-  const type = name === 'sum' ? sumType(of) : of
-  return orDefault(`CAST(${reducer}(${array}) AS ${duckType(type)})`, type)
+  const list = of.isNullable === true ? `list_filter(${array}, lambda e_: e_ IS NOT NULL)` : array
+  const made = reducer === '' ? list : `${reducer}(${list})`
+  if (name.startsWith('group')) return value(made, arrayOf(notNull(of)))
+  if (name === 'count' || name.startsWith('uniq')) return uint64Value(`coalesce(${made}, 0)`)
+  if (name === 'avg' || name === 'median' || name.startsWith('stddev') || name.startsWith('var')) {
+    const number = `CAST(${made} AS DOUBLE)`
+    return of.isNullable === true
+      ? value(number, nullable(FLOAT64))
+      : value(`coalesce(${number}, CAST('nan' AS DOUBLE))`, FLOAT64)
+  }
+  const type = name !== 'sum' ? of : of.isNullable === true ? nullable(sumType(of)) : sumType(of)
+  return orDefault(`CAST(${made} AS ${duckType(type)})`, type)
 }
 
 function reduce(input: CallArguments): Value {

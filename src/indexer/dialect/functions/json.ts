@@ -51,13 +51,20 @@ const asText: Read = (json, path) => `json_extract_string(${json}, ${path})`
 function readAs(type: Type, json: string, path: string): string {
   const found = typeAt(json, path)
   if (type.kind === 'string') return asText(json, path)
-  if (type.kind === 'bool') return `(CASE WHEN ${found} = 'BOOLEAN' THEN CAST(${asText(json, path)} AS BOOLEAN) END)`
-  if (type.kind === 'array') return `CAST(json_extract(${json}, ${path}) AS ${duckType(type)})`
+  if (type.kind === 'bool')
+    return `(CASE WHEN ${found} IN ('BOOLEAN', 'BIGINT', 'UBIGINT') THEN ${asText(json, path)} NOT IN ('false', '0') END)`
+  if (type.kind === 'array') {
+    const item = `coalesce(${readAs(type.of, 'j_', "'$'")}, ${defaultOf(type.of)})`
+    return `CAST(list_transform(json_extract(${json}, ${path.replace(/'$/, "[*]'")}), lambda j_: ${item}) AS ${duckType(type)})`
+  }
   const kinds =
     asInt(type) === undefined
       ? "('BIGINT', 'UBIGINT', 'DOUBLE', 'HUGEINT', 'VARCHAR')"
       : "('BIGINT', 'UBIGINT', 'HUGEINT', 'VARCHAR')"
-  return `(CASE WHEN ${found} IN ${kinds} THEN TRY_CAST(${asText(json, path)} AS ${duckType(type)}) END)`
+  // Fractions are cut off, where the engine would round them.
+  const cut = `TRY_CAST(trunc(TRY_CAST(${asText(json, path)} AS DOUBLE)) AS ${duckType(type)})`
+  const fraction = asInt(type) === undefined ? '' : `WHEN ${found} = 'DOUBLE' THEN ${cut} `
+  return `(CASE ${fraction}WHEN ${found} IN ${kinds} THEN TRY_CAST(${asText(json, path)} AS ${duckType(type)}) END)`
 }
 
 const extract = (names: string, type: Type): FunctionDefinition[] =>
@@ -131,13 +138,14 @@ function length(input: CallArguments): Value {
 function jsonOf(given: Value): string {
   const { type, sql } = given
   if (isTime(type)) return `CAST(to_json(${toText(given)}) AS VARCHAR)`
+  if (type.kind === 'float') return `(CASE WHEN isfinite(${sql}) THEN ${toText(given)} ELSE 'null' END)`
   if (type.kind === 'tuple') {
     const parts = type.items.map((item, at) => jsonOf(value(`struct_extract(${sql}, '${at + 1}')`, item)))
     if (type.names === undefined) return `concat('[', concat_ws(',', ${parts.join(', ')}), ']')`
     const fields = parts.map((part, at) => `${quoteText(`${JSON.stringify(type.names?.[at])}:`)} || ${part}`)
     return `concat('{', concat_ws(',', ${fields.join(', ')}), '}')`
   }
-  if (type.kind === 'array' && (type.of.kind === 'tuple' || isTime(type.of)))
+  if (type.kind === 'array' && (type.of.kind === 'tuple' || type.of.kind === 'float' || isTime(type.of)))
     return `concat('[', array_to_string(list_transform(${sql}, lambda j_: ${jsonOf(value('j_', type.of))}), ','), ']')`
   return `CAST(to_json(${plainSql(given)}) AS VARCHAR)`
 }

@@ -42,10 +42,18 @@ function byKey(reduce: 'list_sum' | 'list_min' | 'list_max') {
     const reduced = (entries: string, keys: string): string =>
       `list_transform(${keys}, lambda k_: CAST(${reduce}(${valuesOf(entries)}) AS ${duckType(type)}))`
     const isMap = input.arg(0).type.kind === 'map'
+    // Of pairs of arrays ClickHouse leaves out the keys whose sum is zero.
+    const isCompact = !isMap && reduce === 'list_sum'
+    const pair = (keys: string, values: string): string => `struct_pack("1" := ${keys}, "2" := ${values})`
+    const withoutZeros = (keys: string, values: string): string =>
+      bound(input, values, (sums) => {
+        const kept = `list_filter(${keys}, lambda z_, i_: list_extract(${sums}, i_) <> 0)`
+        return pair(kept, `list_filter(${sums}, lambda z_: z_ <> 0)`)
+      })
     const made = bound(input, sql, (entries) =>
       bound(input, keysOf(entries), (keys) => {
         const values = ofFewReads(input, entries, `len(${keys})`, reduced(entries, keys))
-        return isMap ? `map(${keys}, ${values})` : `struct_pack("1" := ${keys}, "2" := ${values})`
+        return isMap ? `map(${keys}, ${values})` : isCompact ? withoutZeros(keys, values) : pair(keys, values)
       }),
     )
     return value(
