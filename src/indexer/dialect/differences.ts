@@ -20,7 +20,13 @@ export const DIALECT_DIFFERENCES: readonly { readonly text: string; readonly exa
   },
   { text: '`histogram` returns buckets of equal width.' },
   {
-    text: 'A conversion of a fraction to a whole number, a product of more than 64 bits, or a whole number that is rounded, is an error when the value does not fit.',
+    text: 'A conversion of a fraction or a text to a whole number, arithmetic of 128 bits, a sum, or a whole number that is rounded, is an error when the value does not fit.',
+  },
+  {
+    text: 'A time of day that a time zone has twice is the later one, and one that it has not is after the gap; in ClickHouse they are the earlier one and before the gap. A date that does not exist (`2024-02-30`) is not read, and dates and times outside of the range of their type are its first or last one.',
+  },
+  {
+    text: '`simpleJSONExtract…` and `visitParam…` read a key of the outermost object of valid JSON. `toJSONString` quotes no 64-bit numbers and escapes no `/`. Functions of regular expressions go on behind an empty match.',
   },
   { text: 'The modes of weeks are 0 to 9. `toStartOfInterval` takes no origin.' },
   { text: '`base58Encode` takes at most 66 bytes and `base58Decode` 90 characters (`base58_length`).' },

@@ -108,7 +108,7 @@ const chained = new WeakSet<Expression>()
 
 function parseNot(cursor: Cursor): Expression {
   const { position: at } = cursor
-  if (cursor.isWord('NOT') && !cursor.isSymbol('(', 1)) {
+  if (cursor.isWord('NOT')) {
     cursor.take()
     return cursor.nested(() => call('not', [parseNot(cursor)], at))
   }
@@ -312,6 +312,7 @@ function parseSymbol(cursor: Cursor, at: number): Expression {
   throw cursor.unexpected()
 }
 
+const isNaNOrInfinity = (upper: string): boolean => upper === 'NAN' || upper === 'INF'
 const CONSTANTS: Readonly<Record<string, Literal['kind']>> = { NULL: 'null', TRUE: 'bool', FALSE: 'bool' }
 const UNITS = /^(SECOND|MINUTE|HOUR|DAY|WEEK|MONTH|QUARTER|YEAR|MILLISECOND|MICROSECOND)S?$/
 
@@ -321,6 +322,10 @@ function parseWord(cursor: Cursor, at: number): Expression {
   if (Object.hasOwn(CONSTANTS, upper) && !cursor.isSymbol('(', 1)) {
     cursor.take()
     return { kind: CONSTANTS[upper] as Literal['kind'], text: upper.toLowerCase(), at }
+  }
+  if (isNaNOrInfinity(upper) && token?.kind === 'word' && !cursor.isSymbol('(', 1) && !cursor.isSymbol('.', 1)) {
+    cursor.take()
+    return { kind: 'number', text: upper.toLowerCase(), at }
   }
   if (upper === 'CASE') return parseCase(cursor)
   if (upper === 'INTERVAL' && !cursor.isSymbol('(', 1)) return parseInterval(cursor, at)

@@ -19,6 +19,9 @@ export function numberConstant(text: string, at: number): Value {
     const type = int(bits, isNegative)
     return { sql: `CAST(${number} AS ${duckType(type)})`, type, constant: number, isConstant: true }
   }
+  // No limit or count can be one of these: their value stays unknown to the functions that read constants.
+  if (/^-?(nan|inf)$/.test(digits))
+    return { sql: `CAST('${digits.replace('-nan', 'nan')}' AS DOUBLE)`, type: FLOAT64, isConstant: true }
   // Number() reads a sign before decimal digits only.
   const number = digits.startsWith('-') ? -Number(digits.slice(1)) : Number(digits)
   if (!Number.isFinite(number))
