@@ -328,3 +328,14 @@ SELECT toDate(block_time) AS d, sum(count()) OVER (ORDER BY toDate(block_time)) 
 SELECT kind, count() AS n, n / sum(n) OVER () AS share FROM token_transfers GROUP BY kind ORDER BY kind
 SELECT replaceRegexpOne(log, '^Program (\\w+) .*$', '\\1') AS p, count() AS n FROM transactions ARRAY JOIN log_messages AS log GROUP BY p ORDER BY n DESC, p LIMIT 3
 SELECT extract(log, 'consumed (\d+) of') AS cu, toUInt64OrZero(cu) AS n FROM transactions ARRAY JOIN log_messages AS log WHERE log LIKE '%consumed%' ORDER BY n DESC, cu LIMIT 2
+SELECT toString((1, 'a')) AS a, toString(map('a', 1)) AS b, concat('x', toString([1, NULL, 2])) AS c, toString(['it\'s', 'b']) AS d, toString([[1], []]) AS e, toString([toNullable(1.5)]) AS f
+SELECT countArray([1, NULL]) AS a, groupArrayArray([1, NULL]) AS b, sumArray([1, NULL]) AS c, anyArray([NULL, 3]) AS d
+SELECT sumMap(['a', 'b'], [1, 0]) AS a, sumMap(['x', 'y'], [toInt32(number) - 1, 1]) AS b, sumMap(map('k', 0)) AS c, minMap(['a'], [0]) AS d FROM numbers(3)
+SELECT a, toTypeName(a) AS t FROM (SELECT toUInt8(1) AS a) x INNER JOIN (SELECT toUInt64(1) AS a) y USING (a) ORDER BY a
+SELECT count() FROM blocks b FULL JOIN (SELECT slot + 5 AS slot FROM blocks) r USING (slot) WHERE b.slot IS NULL
+SELECT parseDateTimeBestEffortOrNull('1704438489123') AS a, parseDateTimeBestEffortOrNull('5 Jan 2024 7:08 PM') AS b, parseDateTimeBestEffortOrNull('05/01/2024') AS c, parseDateTimeBestEffortOrNull('Fri, 05 Jan 2024 07:08:09 GMT') AS d, parseDateTimeBestEffortOrNull('2024-01-05 07:08:09 UTC') AS e, parseDateTimeBestEffortOrNull('2024/01/05') AS f, parseDateTimeBestEffortOrNull('24-01-05') AS g, parseDateTimeBestEffortOrNull('2024-01-05 07') AS h, parseDateTimeBestEffortOrNull('2024') AS i, parseDateTimeBestEffortOrNull('2024-01') AS j
+SELECT quantile(0.5)(x) AS a, max(x) AS b, sum(x = nan) AS c FROM (SELECT arrayJoin([1, nan, inf, -inf]) AS x)
+SELECT a, toTypeName(a) AS t FROM (SELECT toUInt8(1) AS a) x FULL JOIN (SELECT toUInt64(300) AS a) y USING (a) ORDER BY a
+SELECT * FROM (SELECT arrayJoin([1, 2]) AS a, 2 AS b) x FULL JOIN (SELECT arrayJoin([2, 3]) AS a, 3 AS c) y USING (a) ORDER BY a
+SELECT NOT(5) = 1 AS a, NOT (5) = 1 AS b, not(1) + 1 AS c, NOT (1) AND 1 AS d
+SELECT toDateTime('2024-01-05 05:08:09') = '2024-01-05 07:08:09+02:00' AS a
