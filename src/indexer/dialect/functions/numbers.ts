@@ -187,15 +187,6 @@ function rounding(mode: Rounding, input: CallArguments): Value {
   if (a.type.kind === 'unknown') return value(`round(${of}, ${digits})`, type)
   const cast = (sql: string): string => `CAST(${sql} AS ${duckType(type)})`
   if (mode === 'round' && a.type.kind === 'decimal') return value(cast(`round(${of}, ${digits})`), type)
-  if (a.type.kind === 'decimal' && mode !== 'bankers') {
-    // In decimals: a double has fewer digits than the number.
-    const [up, down] = digits > 0 ? [10 ** digits, digits] : [10 ** -digits, -digits]
-    if (digits >= a.type.scale) return value(of, type)
-    const power = `CAST(${up} AS DECIMAL(${down + 1}, 0))`
-    const part = `CAST('${digits === 0 ? '1' : `0.${'1'.padStart(down, '0')}`}' AS DECIMAL(${down + 1}, ${down}))`
-    const [before, after] = digits > 0 ? [power, part] : [part, power]
-    return value(cast(digits === 0 ? `${mode}(${of})` : `${mode}(${of} * ${before}) * ${after}`), type)
-  }
   // ClickHouse rounds the half of a fraction to the even number.
   const rounded = (sql: string): string =>
     mode === 'round' || mode === 'bankers' ? `round_even(${sql}, 0)` : `${mode}(${sql})`
