@@ -85,8 +85,9 @@ describe('requests of the Compute Budget program', () => {
         encoding: 'base64',
         preflightCommitment: 'processed',
       })
-      assert.deepEqual([error?.code, error?.message], [-32002, `Transaction simulation failed: ${text}`])
-      assert.deepEqual((error?.data as Simulated)['fee'], null)
+      assert(error !== undefined)
+      assert.deepEqual([error.code, error.message], [-32002, `Transaction simulation failed: ${text}`])
+      assert.deepEqual((error.data as Simulated)['fee'], null)
       const signature = await wallet.send(wire, { skipPreflight: true })
       await server.pass(1)
       const { value } = await server.call<Context<unknown[]>>('getSignatureStatuses', [signature])

@@ -1,5 +1,5 @@
 import { foldName } from '../../../query/sql-tokens.ts'
-import { arrayOf, asInt, int, STRING, type Type } from '../../types.ts'
+import { arrayOf, asInt, int, STRING } from '../../types.ts'
 import {
   bytesSql,
   condition,
