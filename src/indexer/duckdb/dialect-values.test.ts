@@ -12,6 +12,16 @@ after(() => opened[Symbol.dispose]())
 const have = (expected: ExpectedRows) => () => assertRows(opened, expected)
 const refused = (statement: string, error: object) => assert.rejects(opened.ask(statement), error, statement)
 
+test(
+  'decimals are rounded without a double',
+  have({
+    "SELECT toString(floor(toDecimal128('12345678901234567890.55', 2))), toString(trunc(toDecimal128('12345678901234567890.55', 2), 1)), toString(ceil(toDecimal128('12345678901234567890.55', 2))), toString(floor(toDecimal64('123456789012345.678', 3), 2))":
+      [['12345678901234567890', '12345678901234567890.5', '12345678901234567891', '123456789012345.67']],
+    "SELECT toString(floor(toDecimal64('-2.345', 3))), toString(floor(toDecimal64('-1234.5', 1), -2)), toString(trunc(toDecimal64('-2.345', 3), 2)), toString(ceil(toDecimal64('2.345', 3), 5)), toString(ceil(toDecimal64('-2.345', 3), 1)), toString(trunc(toDecimal64('1250', 1), -2))":
+      [['-3', '-1300', '-2.34', '2.345', '-2.3', '1200']],
+  }),
+)
+
 test('NOT is looser than arithmetic and comparisons', have({ 'SELECT NOT (1) + 1, NOT (5) = 1': [[0, 1]] }))
 
 describe('whole numbers', () => {

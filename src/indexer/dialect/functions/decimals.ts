@@ -52,6 +52,32 @@ export function cutDigits(text: string, scale: number): string {
   return /^[+-]?\d*\.\d+$/.test(text) ? text.slice(0, text.indexOf('.') + 1 + scale) : text
 }
 
+/**
+ * A decimal rounded to some digits in one direction, or undefined where the type has no such digit. The engine rounds decimals exactly to the nearest
+ * number only, so one unit of the last digit is added or taken where that was the wrong direction.
+ */
+export function roundDecimal(
+  mode: 'floor' | 'ceil' | 'trunc',
+  {
+    sql,
+    digits,
+    type: { precision, scale },
+  }: { readonly sql: string; readonly digits: number; readonly type: DecimalType },
+): string | undefined {
+  if (digits >= scale) return sql
+  if (digits === 0) return `${mode}(${sql})`
+  if (-digits >= precision - scale) return undefined
+  const unit =
+    digits > 0
+      ? `CAST('0.${'1'.padStart(digits, '0')}' AS DECIMAL(${digits + 1}, ${digits}))`
+      : `CAST(${10n ** BigInt(-digits)} AS DECIMAL(${1 - digits}, 0))`
+  const nearest = `round(${sql}, ${digits})`
+  const down = `(${nearest} - CASE WHEN ${nearest} > ${sql} THEN ${unit} ELSE 0 END)`
+  const up = `(${nearest} + CASE WHEN ${nearest} < ${sql} THEN ${unit} ELSE 0 END)`
+  if (mode === 'trunc') return `(CASE WHEN ${sql} < 0 THEN ${up} ELSE ${down} END)`
+  return mode === 'floor' ? down : up
+}
+
 /** A quotient with the scale of the dividend; of a whole number with that of the divisor. */
 export function divideDecimals(a: Value, b: Value): Value {
   const [p, q] = [decimalOf(a.type), decimalOf(b.type)]

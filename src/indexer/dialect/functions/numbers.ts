@@ -21,7 +21,7 @@ import {
 } from '../types.ts'
 import { condition, conditionSql, constantNumber, convert, numberSql, plainSql, type Value, value } from '../value.ts'
 import { resized } from './cast.ts'
-import { divideDecimals } from './decimals.ts'
+import { divideDecimals, roundDecimal } from './decimals.ts'
 import { type CallArguments, define, defineAll, type FunctionDefinition, uint64Value } from './definition.ts'
 import { addInterval, timeDifference } from './time-arithmetic.ts'
 
@@ -187,6 +187,10 @@ function rounding(mode: Rounding, input: CallArguments): Value {
   if (a.type.kind === 'unknown') return value(`round(${of}, ${digits})`, type)
   const cast = (sql: string): string => `CAST(${sql} AS ${duckType(type)})`
   if (mode === 'round' && a.type.kind === 'decimal') return value(cast(`round(${of}, ${digits})`), type)
+  if (type.kind === 'decimal' && mode !== 'round' && mode !== 'bankers') {
+    const exact = roundDecimal(mode, { sql: of, digits, type })
+    if (exact !== undefined) return value(cast(exact), type)
+  }
   // ClickHouse rounds the half of a fraction to the even number.
   const rounded = (sql: string): string =>
     mode === 'round' || mode === 'bankers' ? `round_even(${sql}, 0)` : `${mode}(${sql})`
