@@ -30,7 +30,8 @@ same<Same<z.output<typeof stage>, Stage>>()
 const rawEventName = z.enum(RAW_EVENTS)
 const streamItem = z.enum([...METRIC_KINDS, ...RAW_EVENTS])
 
-const hexOf = (bytes: number) => z.templateLiteral(['0x', z.string().regex(new RegExp(`^[0-9a-fA-F]{${2 * bytes}}$`))])
+const address = z.templateLiteral(['0x', z.string().regex(/^[0-9a-fA-F]{40}$/)])
+const topic = z.templateLiteral(['0x', z.string().regex(/^[0-9a-fA-F]{64}$/)])
 const oneOrMore = <Item extends z.ZodType>(item: Item) =>
   z.union([item, z.array(item).min(1).max(FILTER_LIMITS.values).readonly()])
 const range = z
@@ -41,11 +42,11 @@ const eventFilter = z.strictObject({
   events: z.exactOptional(z.array(rawEventName).min(1).readonly()),
   txn_index: z.exactOptional(range),
   log_index: z.exactOptional(range).describe('Index within the transaction.'),
-  address: z.exactOptional(oneOrMore(hexOf(20))),
+  address: z.exactOptional(oneOrMore(address)),
   topics: z
     .exactOptional(
       z
-        .array(z.union([oneOrMore(hexOf(32)), z.null()]))
+        .array(z.union([oneOrMore(topic), z.null()]))
         .max(FILTER_LIMITS.topics)
         .readonly(),
     )
