@@ -4,7 +4,7 @@ import { addressKind, canonicalIp, parseAddressPort, printAddressPort } from '..
 import { REFLECTOR_PORTS } from '../../platform/net/reflector-ports.ts'
 import type { Destination, Subscription } from '../store/model.ts'
 import type { AccessTransaction } from '../store/store.ts'
-import { lookUp, lookUpToChange, type Provisioning, runChange } from './context.ts'
+import { lookUp, lookUpToChange, type Provisioning, refuseOtherRevision, runChange } from './context.ts'
 
 /** System ports are below this and never receive shreds. */
 const DESTINATION_PORT_MIN = 1024
@@ -147,6 +147,7 @@ export async function challengeUnlessFresh(
   input: { subscription: string },
 ): Promise<{ subscription: Subscription; destination: Destination; isFresh: boolean }> {
   const subscription = await lookUp(on.store, 'subscriptions', input.subscription)
+  refuseOtherRevision('subscription', subscription, on.ifRevision)
   for (const id of [pendingId(subscription.id), subscription.id]) {
     const waiting = await on.store.get('destinations', id)
     if (isOpenChallenge(waiting, on.nowMs) && on.nowMs - waiting.setAt < CHALLENGE_AGAIN_MS)

@@ -48,6 +48,11 @@ export class RequestTurns {
     return this.#turns.get(request.socket)?.[0]?.request !== request
   }
 
+  /** The response that is being made now on a connection. */
+  underWay(socket: Duplex): ServerResponse | undefined {
+    return this.#turns.get(socket)?.[0]?.response
+  }
+
   take(turn: Turn): void {
     const { socket } = turn.request
     const turns = this.#turns.get(socket)
@@ -103,6 +108,7 @@ function hasBody({ request: { headers } }: Turn): boolean {
  */
 export function handOverInTurn(
   http: Server,
+  turns: Pick<RequestTurns, 'underWay'>,
   event: 'upgrade' | 'connect',
   take: (request: IncomingMessage, socket: Duplex, head: Buffer) => void,
 ): void {
@@ -110,9 +116,18 @@ export function handOverInTurn(
   http.on('request', (request: IncomingMessage, response: ServerResponse) => last.set(request.socket, response))
   http.on(event, (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on('error', ignore)
-    const earlier = last.get(socket)
+    // Where a body is still to come, the runtime hands over a stream around the connection.
+    const connection = request.socket
+    const earlier = last.get(connection)
     if (earlier === undefined || earlier.closed) return take(request, socket, head)
+    // The runtime has removed its own listener: a response that waits for its reader would wait for ever.
+    const onDrain = (): void => {
+      const response = turns.underWay(connection)
+      if (response?.writableNeedDrain === true) response.emit('drain')
+    }
+    connection.on('drain', onDrain)
     earlier.once('close', () => {
+      connection.off('drain', onDrain)
       if (earlier.writableFinished && earlier.shouldKeepAlive && !socket.destroyed) take(request, socket, head)
       else socket.destroy()
     })

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { connect } from 'node:net'
 import { test } from 'node:test'
 import { silentLogger } from '../../telemetry/logger.ts'
@@ -109,6 +110,20 @@ test('a Host that follows no grammar is 400', async () => {
     const text = await raw(server, `GET / HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
     assert.deepEqual(statusesOf(text), [200], host)
   }
+})
+
+test('a long response is sent whole before the refusal of the CONNECT behind it', async () => {
+  const piece = 'x'.repeat(64 * 1024)
+  await using server = await start({
+    async onRequest(_request, response) {
+      response.writeHead(200, { 'content-length': 64 * piece.length })
+      for (let sent = 0; sent < 64; sent++) if (!response.write(piece)) await once(response, 'drain')
+      response.end()
+    },
+  })
+  const text = await raw(server, 'GET / HTTP/1.1\r\nHost: a\r\n\r\nCONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n')
+  assert.deepEqual(statusesOf(text), [200, 501])
+  assert.ok(text.length > 64 * piece.length)
 })
 
 test('CONNECT is 501, behind the responses to the requests before', async () => {

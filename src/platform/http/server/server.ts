@@ -253,7 +253,7 @@ function createHttp(
   Object.assign(http, { httpAllowHalfOpen: true })
   const { onUpgrade } = deps
   if (onUpgrade) {
-    handOverInTurn(http, 'upgrade', (request, socket, head) => {
+    handOverInTurn(http, turns, 'upgrade', (request, socket, head) => {
       const refusal = refuseHead(request, options)
       if (refusal) return sendRaw(socket, refusal.status, JSON.stringify(refusal.body))
       onUpgrade(request, socket, head)
@@ -262,7 +262,7 @@ function createHttp(
     })
   }
   // Without a listener the runtime closes the connection and sends nothing.
-  handOverInTurn(http, 'connect', (_request, socket) => sendRaw(socket, 501, JSON.stringify(NO_TUNNEL)))
+  handOverInTurn(http, turns, 'connect', (_request, socket) => sendRaw(socket, 501, JSON.stringify(NO_TUNNEL)))
   http.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
     const { headTooLarge: own } = deps
     turns.fail(socket, () => {

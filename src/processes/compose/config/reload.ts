@@ -79,7 +79,7 @@ export function reloadFrom(started: Settings, deps: ReloadDeps): Reload {
       (nodes !== undefined || !NODES.test(key)) &&
       (deps.setSignIn !== undefined || !SIGN_IN.test(key))
     const live = differing.filter(isLive)
-    const removed = removedPlans([...inForce.keys()], next)
+    const removed = removedPlans([...inForce.keys()].filter(isUsed), next)
     deps.log.level = next.config.log.level
     deps.setLogLevel?.(next.config.log.level)
     deps.setPlans?.(next.config.plans)
