@@ -54,11 +54,12 @@ function compileKind(expression: Expression, context: Context): Value {
       return expression.value
     case 'alias':
       return context.scope.resolving.run(expression.name, () => compile(expression.of, context))
-    case 'cast':
-      return withNulls(
-        castValue(compile(expression.of, context), parseType(expression.type), failOf('CAST', expression.at)),
-        [],
-      )
+    case 'cast': {
+      const given = compile(expression.of, context)
+      // What is taken apart is written beside each of its elements.
+      context.compilation.countWritten(given.sql.length * (typeSize(given.type) - 1))
+      return withNulls(castValue(given, parseType(expression.type), failOf('CAST', expression.at)), [])
+    }
     case 'parameter':
       return context.compilation.parameter(expression.name, expression.type)
     case 'in':

@@ -231,7 +231,8 @@ function commonNumber(a: Type, b: Type): Type | undefined {
   }
   if (x.isSigned === y.isSigned) return int(Math.max(x.bits, y.bits), x.isSigned)
   const [signed, unsigned] = x.isSigned ? [x, y] : [y, x]
-  const bits = Math.max(signed.bits, unsigned.bits * 2)
+  if (signed.bits > unsigned.bits) return int(signed.bits, true)
+  const bits = unsigned.bits * 2
   return bits > 64 ? undefined : int(bits, true)
 }
 

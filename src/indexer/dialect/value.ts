@@ -101,12 +101,14 @@ export function toText(given: Value): string {
 
 /** The elements of a container, texts and times in quotes. */
 function containerText({ sql }: Value, type: Container): string {
-  if (type.kind === 'tuple') {
-    const parts = type.items.map((item, at) => quotedInside(value(`struct_extract(${sql}, '${at + 1}')`, item)))
-    return `concat('(', ${parts.length === 0 ? "''" : parts.join(", ',', ")}, ')')`
-  }
   // Containers inside of each other have elements of their own.
   const name = `e${containerDepth(type)}_`
+  if (type.kind === 'tuple') {
+    // Computed once: it may be a subquery.
+    const parts = type.items.map((item, at) => quotedInside(value(`struct_extract(${name}, '${at + 1}')`, item)))
+    const text = `concat('(', ${parts.length === 0 ? "''" : parts.join(", ',', ")}, ')')`
+    return `list_extract(list_transform([${sql}], lambda ${name}: ${text}), 1)`
+  }
   if (type.kind === 'array')
     return `concat('[', array_to_string(list_transform(${sql}, lambda ${name}: ${quotedInside(value(name, type.of))}), ','), ']')`
   const [key, of] = [
@@ -122,7 +124,7 @@ type Container = Extract<Type, { kind: 'array' | 'tuple' | 'map' }>
 function containerDepth(type: Type): number {
   if (type.kind === 'array') return containerDepth(type.of) + 1
   if (type.kind === 'map') return Math.max(containerDepth(type.key), containerDepth(type.value)) + 1
-  return type.kind === 'tuple' ? Math.max(0, ...type.items.map(containerDepth)) : 0
+  return type.kind === 'tuple' ? Math.max(0, ...type.items.map(containerDepth)) + 1 : 0
 }
 
 /** Numbers from 1e-6 up to 1e21 are written without an exponent. */

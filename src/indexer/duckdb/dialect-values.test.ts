@@ -22,6 +22,35 @@ test(
   }),
 )
 
+test(
+  'what is written several times is computed once',
+  have({
+    'SELECT toString((SELECT min(slot) = max(slot), count() > 0 FROM blocks WHERE slot = 0))': [['(1,0)']],
+    "SELECT countIf(toDateTimeOrNull(if(rand() % 2 = 0, '2024-01-05', '1704438489')) IS NULL) FROM numbers(100)": [[0]],
+    "SELECT concat_ws(CAST(materialize(NULL) AS Nullable(String)), 'a'), concat_ws('-', 'a', NULL, 'c')": [
+      [null, null],
+    ],
+  }),
+)
+
+test(
+  'values at the ends of types',
+  have({
+    "SELECT toString(CAST(map('a', map('b', 300)) AS Map(String, Map(String, UInt16))))": [["{'a':{'b':300}}"]],
+    "SELECT toString(CAST((1, ('2', [3])) AS Tuple(String, Tuple(UInt8, Array(String)))))": [["('1',(2,['3']))"]],
+    'SELECT toTypeName(if(1, toInt128(5) * 2, 0)), toString(greatest(toInt128(5) - 1, 0))': [['Int128', '4']],
+    'SELECT toString(makeDate32(1965, 1, 1)), toString(makeDate(2149, 3, 1)), toString(makeDate(2149, 7, 1)), toString(makeDate(2024, 366))':
+      [['1965-01-01', '2149-03-01', '1970-01-01', '1970-01-01']],
+    "SELECT toFloat64OrNull('infinity') > 1e300, arraySlice([1, 2, 3], number, 2), arraySlice([1, 2, 3], number) FROM numbers(1)":
+      [[1, [], []]],
+    'SELECT toString(bitShiftLeft(toInt128(1), 3)), bitTest(toInt128(5), 0), bitShiftRight(toInt8(-1), 9)': [
+      ['8', 1, 0],
+    ],
+    "SELECT domainWithoutWWW('http://www.com/'), toJSONString([[1.0, 2.5]])": [['com', '[[1,2.5]]']],
+    "SELECT toString(toDateTimeOrDefault(toDate('2024-01-01')))": [['2024-01-01 00:00:00']],
+  }),
+)
+
 test('NOT is looser than arithmetic and comparisons', have({ 'SELECT NOT (1) + 1, NOT (5) = 1': [[0, 1]] }))
 
 describe('whole numbers', () => {

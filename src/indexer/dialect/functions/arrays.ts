@@ -152,15 +152,14 @@ export function indexSql(at: Value): string {
 
 function slice(input: CallArguments): Value {
   const array = input.arg(0)
-  const from = `CAST(${numberSql(input.arg(1))} AS BIGINT)`
-  if (constantNumber(input.arg(1)) === 0) return value(`list_slice(${array.sql}, 1, 0)`, arrayOf(items(array, input)))
-  if (input.args.length === 2)
-    return value(`list_slice(${array.sql}, ${from}, len(${array.sql}))`, arrayOf(items(array, input)))
-  const count = `CAST(${numberSql(input.arg(2))} AS BIGINT)`
-  // A slice that begins before the array has less elements of it.
-  const start = `(CASE WHEN ${from} < 0 THEN len(${array.sql}) + ${from} + 1 ELSE ${from} END)`
-  const end = `(CASE WHEN ${count} < 0 THEN len(${array.sql}) + ${count} ELSE ${start} + ${count} - 1 END)`
-  return value(`list_slice(${array.sql}, greatest(${start}, 1), greatest(${end}, 0))`, arrayOf(items(array, input)))
+  const [from = '', count] = input.args.slice(1).map((given) => `CAST(${numberSql(given)} AS BIGINT)`)
+  const length = `len(${array.sql})`
+  // A slice that begins before the array has less elements of it, and one from 0 has none.
+  const start = `(CASE WHEN ${from} < 0 THEN ${length} + ${from} + 1 ELSE ${from} END)`
+  const end =
+    count === undefined ? length : `(CASE WHEN ${count} < 0 THEN ${length} + ${count} ELSE ${start} + ${count} - 1 END)`
+  const last = `CASE WHEN ${from} = 0 THEN 0 ELSE greatest(${end}, 0) END`
+  return value(`list_slice(${array.sql}, greatest(${start}, 1), ${last})`, arrayOf(items(array, input)))
 }
 
 /** Sorted by the value of the lambda; equal ones keep their order. */

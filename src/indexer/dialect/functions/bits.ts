@@ -15,7 +15,8 @@ function whole(input: CallArguments, at: number): IntType {
 function unsigned(input: CallArguments, at: number): string {
   const { bits, isSigned } = whole(input, at)
   if (!isSigned) return `CAST(${numberSql(input.arg(at))} AS UHUGEINT)`
-  if (bits > 64) throw input.wrongType('takes signed numbers of at most 64 bits')
+  // Without negative numbers, which have no unsigned form of the engine's largest type.
+  if (bits > 64) return `CAST(${numberSql(input.arg(at))} AS UHUGEINT)`
   const mask = 2n ** BigInt(bits) - 1n
   return `CAST(CAST(${numberSql(input.arg(at))} AS HUGEINT) & CAST(${mask} AS HUGEINT) AS UHUGEINT)`
 }
@@ -44,7 +45,7 @@ function shiftRight(input: CallArguments): Value {
   const type = whole(input, 0)
   const wide = type.isSigned ? 'HUGEINT' : 'UHUGEINT'
   const [x, count] = [0, 1].map((at) => `CAST(${numberSql(input.arg(at))} AS ${wide})`)
-  return value(`CAST((${x} >> ${count}) AS ${duckType(type)})`, type)
+  return value(`CAST(CASE WHEN ${count} > ${type.bits} THEN 0 ELSE ${x} >> ${count} END AS ${duckType(type)})`, type)
 }
 
 function rotate(input: CallArguments, isLeft: boolean): Value {

@@ -13,7 +13,7 @@ export function resized(sql: string, from: IntType, to: IntType): string {
 }
 
 /** The engine also reads spaces and underscores. */
-const FLOAT = '(?i)[+-]?((\\d+\\.?\\d*|\\.\\d+)(e[+-]?\\d+)?|inf|nan)'
+const FLOAT = '(?i)[+-]?((\\d+\\.?\\d*|\\.\\d+)(e[+-]?\\d+)?|inf(inity)?|nan)'
 
 /** To a number: fractions are cut off as ClickHouse does, the engine would round. */
 export function toNumber(given: Value, type: Type, cast: 'CAST' | 'TRY_CAST'): string {
@@ -40,7 +40,13 @@ export function toNumber(given: Value, type: Type, cast: 'CAST' | 'TRY_CAST'): s
 
 type MapType = Extract<Type, { kind: 'map' }>
 const isUntyped = ({ kind }: Type): boolean => kind === 'unknown' || kind === 'nothing'
-const arrayDepth = (type: Type): number => (type.kind === 'array' ? arrayDepth(type.of) + 1 : 0)
+export const arrayDepth = (type: Type): number => (type.kind === 'array' ? arrayDepth(type.of) + 1 : 0)
+/** Tuples inside of each other, also with other containers between them. */
+const tupleDepth = (type: Type): number => {
+  if (type.kind === 'tuple') return Math.max(0, ...type.items.map(tupleDepth)) + 1
+  if (type.kind === 'map') return Math.max(tupleDepth(type.key), tupleDepth(type.value))
+  return type.kind === 'array' ? tupleDepth(type.of) : 0
+}
 
 /** CAST(x AS T). */
 export function castValue(given: Value, type: Type, fail: CallArguments['fail']): Value {
@@ -75,11 +81,14 @@ export function castValue(given: Value, type: Type, fail: CallArguments['fail'])
     )
   if (type.kind === 'array' && typeName(given.type) === typeName(type)) return given
   if (type.kind === 'tuple' && given.type.kind === 'tuple' && given.type.items.length === type.items.length) {
+    // Computed once: it may be a subquery.
+    const name = `t${tupleDepth(type)}_`
     const items = given.type.items.map((item, at) =>
-      castValue(value(`struct_extract(${given.sql}, '${at + 1}')`, item), type.items[at] as Type, fail),
+      castValue(value(`struct_extract(${name}, '${at + 1}')`, item), type.items[at] as Type, fail),
     )
     const packed = items.map((each, at) => `"${at + 1}" := ${plainSql(each)}`).join(', ')
-    return value(`struct_pack(${packed})`, { ...result, items: items.map((each) => each.type) } as Type)
+    const cast = `list_extract(list_transform([${given.sql}], lambda ${name}: struct_pack(${packed})), 1)`
+    return value(cast, { ...result, items: items.map((each) => each.type) } as Type)
   }
   if (type.kind === 'map' && given.type.kind === 'map') {
     const [key, of] = (['key', 'value'] as const).map((part) => {

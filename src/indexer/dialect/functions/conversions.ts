@@ -7,6 +7,7 @@ import {
   FLOAT64,
   int,
   isNumber,
+  isTime,
   nullable,
   type Type,
   typeName,
@@ -66,7 +67,10 @@ const decimals = SIZES.flatMap(([name, precision]) => {
 
 const UUID: Type = { kind: 'uuid' }
 const ZERO_UUID = "CAST('00000000-0000-0000-0000-000000000000' AS UUID)"
-const tryTime = (input: CallArguments): string => tryTimeText(plainSql(input.arg(0)))
+const tryTime = (input: CallArguments): string => {
+  const given = input.arg(0)
+  return isTime(given.type) ? `TRY_CAST(${plainSql(given)} AS TIMESTAMP)` : tryTimeText(input, plainSql(given))
+}
 
 function timeScale(input: CallArguments): Extract<Type, { kind: 'datetime64' }> {
   const scale = input.args.length > 1 ? constantNumber(input.arg(1)) : 3

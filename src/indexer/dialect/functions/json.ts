@@ -14,6 +14,7 @@ import {
   UINT64,
 } from '../types.ts'
 import { condition, constantNumber, constantText, plainSql, quoteText, toText, type Value, value } from '../value.ts'
+import { arrayDepth } from './cast.ts'
 import {
   type CallArguments,
   define,
@@ -145,10 +146,16 @@ function jsonOf(given: Value): string {
     const fields = parts.map((part, at) => `${quoteText(`${JSON.stringify(type.names?.[at])}:`)} || ${part}`)
     return `concat('{', concat_ws(',', ${fields.join(', ')}), '}')`
   }
-  if (type.kind === 'array' && (type.of.kind === 'tuple' || type.of.kind === 'float' || isTime(type.of)))
-    return `concat('[', array_to_string(list_transform(${sql}, lambda j_: ${jsonOf(value('j_', type.of))}), ','), ']')`
+  if (type.kind === 'array' && isWrittenByElement(type.of)) {
+    // Arrays inside of each other have elements of their own.
+    const name = `j${arrayDepth(type)}_`
+    return `concat('[', array_to_string(list_transform(${sql}, lambda ${name}: ${jsonOf(value(name, type.of))}), ','), ']')`
+  }
   return `CAST(to_json(${plainSql(given)}) AS VARCHAR)`
 }
+
+const isWrittenByElement = (of: Type): boolean =>
+  of.kind === 'tuple' || of.kind === 'float' || isTime(of) || (of.kind === 'array' && isWrittenByElement(of.of))
 
 const TYPE_NAMES: Readonly<Record<string, string>> = {
   OBJECT: 'Object',

@@ -46,7 +46,10 @@ function addressNumber(input: CallArguments, otherwise: string): Value {
 
 export const URL_FUNCTIONS: readonly FunctionDefinition[] = [
   found('domain', `${HOST_START}(${LABEL}+(?:\\.${LABEL}+)+)${HOST_END}`),
-  found('domainWithoutWWW', `${HOST_START}(?:www\\.)?(${LABEL}+(?:\\.${LABEL}+)+)${HOST_END}`),
+  define('domainWithoutWWW', 1, (input) => {
+    const domain = `regexp_extract(${textArg(input, 0)}, '${HOST_START}(${LABEL}+(?:\\.${LABEL}+)+)${HOST_END}', 1)`
+    return stringValue(`regexp_replace(${domain}, '^www\\.', '')`)
+  }),
   found('topLevelDomain', `${HOST_START}(?:${LABEL}+\\.)+([^0-9${NO_LABEL}]${LABEL}*)${HOST_END}`),
   found('protocol', '^([A-Za-z][A-Za-z0-9+.-]*):'),
   found('netloc', `${SCHEME}([^/?#]*)`),

@@ -5,6 +5,7 @@ import {
   condition,
   constantNumber,
   constantText,
+  isAnyNullable,
   numberSql,
   plainSql,
   quoteText,
@@ -202,6 +203,14 @@ const CAPITALS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ'
 const inCapitals = (sql: string): string => `translate(${sql}, '${CAPITALS.toLowerCase()}', '${CAPITALS}')`
 const inSmallLetters = (sql: string): string => `translate(${sql}, '${CAPITALS}', '${CAPITALS.toLowerCase()}')`
 
+/** NULL makes the result NULL: the function of the engine leaves such a part out. */
+function joined(input: CallArguments): Value {
+  const parts = input.args.slice(1)
+  const text = `concat_ws(${textArg(input, 0)}, ${parts.map(toText).join(', ')})`
+  const nulls = parts.filter((part) => isAnyNullable([part])).map((part) => `${plainSql(part)} IS NULL`)
+  return stringValue(nulls.length === 0 ? text : `(CASE WHEN ${nulls.join(' OR ')} THEN NULL ELSE ${text} END)`)
+}
+
 export const TEXT_FUNCTIONS: readonly FunctionDefinition[] = [
   ...defineAll('length octet_length', 1, length),
   ...defineAll('lengthUTF8 char_length character_length', 1, (input) => uint64Value(`length(${textArg(input, 0)})`)),
@@ -222,15 +231,7 @@ export const TEXT_FUNCTIONS: readonly FunctionDefinition[] = [
       : stringValue(`reverse(${textArg(input, 0)})`),
   ),
   define('concat', [1, 100], concat),
-  ...defineAll('concatWithSeparator concat_ws', [2, 100], (input) =>
-    // NULL makes the result NULL: concat_ws of the engine would leave it out.
-    stringValue(
-      `(${input.args
-        .slice(1)
-        .map(toText)
-        .join(` || ${textArg(input, 0)} || `)})`,
-    ),
-  ),
+  ...defineAll('concatWithSeparator concat_ws', [2, 100], (input) => joined(input)),
   ...defineAll('substring substr mid substringUTF8', [2, 3], substring),
   ...defineAll('left leftUTF8', 2, (input) => cut(input, 'left')),
   ...defineAll('right rightUTF8', 2, (input) => cut(input, 'right')),

@@ -1,6 +1,6 @@
 import { DATE, INT64, int, isTime, UINT16, UINT32 } from '../../types.ts'
 import { constantText, numberSql, plainSql, utcSql, type Value, value } from '../../value.ts'
-import { type CallArguments, define, defineAll, type FunctionDefinition, stringValue } from '../definition.ts'
+import { type CallArguments, define, type FunctionDefinition, stringValue } from '../definition.ts'
 import { local, timeIn, timeOf, zoneFrom } from './arguments.ts'
 
 /** Offsets of zones, times as numbers of other units, and dates by their parts. */
@@ -35,6 +35,26 @@ const epochs = UNITS.flatMap(([name, scale, toMicros, from]) => [
 function fromDigits(input: CallArguments, pattern: string, width: number): string {
   const digits = `lpad(CAST(CAST(${numberSql(input.arg(0))} AS BIGINT) AS VARCHAR), ${width}, '0')`
   return `strptime(${digits}, '${pattern}')`
+}
+
+/** As in ClickHouse: a day behind the end of its month is one of the next, and what is outside of the type makes the first day of 1970. */
+function madeDate(
+  input: CallArguments,
+  { from, to, last }: { readonly from: number; readonly to: number; readonly last: string },
+): Value {
+  const [year = '', second = '', third] = input.args.map((given) => `CAST(trunc(${numberSql(given)}) AS BIGINT)`)
+  const [first, days] =
+    third === undefined ? [`make_date(${year}, 1, 1)`, second] : [`make_date(${year}, ${second}, 1)`, third]
+  const isValid =
+    third === undefined ? `${second} BETWEEN 1 AND 365` : `${second} BETWEEN 1 AND 12 AND ${third} BETWEEN 1 AND 31`
+  const isNull = [year, second, third ?? second].map((each) => `${each} IS NULL`).join(' OR ')
+  const made = `${first} + CAST(${days} - 1 AS INTEGER)`
+  const epoch = "DATE '1970-01-01'"
+  const checked = `CASE WHEN ${made} <= DATE '${last}' THEN ${made} ELSE ${epoch} END`
+  return value(
+    `(CASE WHEN ${isNull} THEN NULL WHEN ${year} BETWEEN ${from} AND ${to} AND ${isValid} THEN ${checked} ELSE ${epoch} END)`,
+    DATE,
+  )
 }
 
 export const CALENDAR_FUNCTIONS: readonly FunctionDefinition[] = [
@@ -73,20 +93,8 @@ export const CALENDAR_FUNCTIONS: readonly FunctionDefinition[] = [
       return stringValue(`CAST(date_part('${field}', ${time}) AS VARCHAR)`)
     throw input.fail('takes year, quarter, month, week, weekday, day, hour, minute or second')
   }),
-  ...defineAll('makeDate makeDate32', [2, 3], (input) => {
-    const [year = '', second = '', third] = input.args.map((given) => `CAST(${numberSql(given)} AS BIGINT)`)
-    const [first, days] =
-      third === undefined ? [`make_date(${year}, 1, 1)`, second] : [`make_date(${year}, ${second}, 1)`, third]
-    const isValid =
-      third === undefined ? `${second} BETWEEN 1 AND 366` : `${second} BETWEEN 1 AND 12 AND ${third} BETWEEN 1 AND 31`
-    // As in ClickHouse: a day behind the end of its month is one of the next, and other numbers make the first day of all.
-    const isKnown = `${year} BETWEEN 1970 AND 2148 AND ${isValid}`
-    const isNull = [year, second, third ?? second].map((each) => `${each} IS NULL`).join(' OR ')
-    return value(
-      `(CASE WHEN ${isNull} THEN NULL WHEN ${isKnown} THEN ${first} + CAST(${days} - 1 AS INTEGER) ELSE DATE '1970-01-01' END)`,
-      DATE,
-    )
-  }),
+  define('makeDate', [2, 3], (input) => madeDate(input, { from: 1970, to: 2149, last: '2149-06-06' })),
+  define('makeDate32', [2, 3], (input) => madeDate(input, { from: 1900, to: 2299, last: '2299-12-31' })),
   define('makeDateTime', [6, 7], (input) =>
     value(
       utcSql(

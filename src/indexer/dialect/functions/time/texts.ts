@@ -62,8 +62,11 @@ function formatDateTime(input: CallArguments): Value {
 /** The type of the result: its zone is the second argument. */
 const dateTime = (input: CallArguments): Type => ({ kind: 'datetime', zone: zoneFrom(input.args[1], input) })
 
-/** A text of a date, or of a date and a time to the second, or NULL. A number counts seconds since 1970. */
-export function tryTimeText(text: string, zone?: string): string {
+/** A text of a date, or of a date and a time to the second, or NULL, computed once. A number counts seconds since 1970. */
+export const tryTimeText = (input: CallArguments, text: string, zone?: string): string =>
+  bound(input, text, (sql) => timeOfText(sql, zone))
+
+function timeOfText(text: string, zone: string | undefined): string {
   const isDate = `regexp_full_match(${text}, '\\d{4}[-/]\\d{1,2}[-/]\\d{1,2}([ T]\\d{1,2}:\\d{1,2}:\\d{1,2}(\\.\\d+)?)?')`
   const isNumber = `regexp_full_match(${text}, '\\d{5,10}')`
   return `(CASE WHEN ${isNumber} THEN make_timestamp(TRY_CAST(${text} AS BIGINT) * 1000000) WHEN ${isDate} THEN ${utcSql(`TRY_CAST(${text} AS TIMESTAMP)`, zone)} END)`
@@ -74,7 +77,8 @@ const tried = (input: CallArguments): string => {
   if (given.type.kind !== 'string')
     return utcSql(`TRY_CAST(${plainSql(given)} AS TIMESTAMP)`, zoneFrom(input.args[1], input))
   // DateTime has no fraction of a second.
-  return `(CASE WHEN strpos(${given.sql}, '.') = 0 THEN ${tryTimeText(given.sql, zoneFrom(input.args[1], input))} END)`
+  const zone = zoneFrom(input.args[1], input)
+  return bound(input, given.sql, (sql) => `CASE WHEN strpos(${sql}, '.') = 0 THEN ${timeOfText(sql, zone)} END`)
 }
 
 export const TIME_TEXT_FUNCTIONS: readonly FunctionDefinition[] = [
