@@ -128,7 +128,7 @@ export async function startSoakService(): Promise<SoakService> {
       putConfig(config)
     },
     async rotateToken() {
-      token = tokenIn(await sluice('token', 'rotate', 'acme-prod', '--grace', GRACE, '--print-token'))
+      token = tokenIn(await sluice('token', 'rotate', 'acme-prod', '--grace', GRACE, '--yes', '--print-token'))
     },
     async stop() {
       assert.equal(await running.stop('SIGTERM'), 0, running.stderr())
