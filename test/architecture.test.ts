@@ -186,21 +186,22 @@ describe('the source', () => {
   })
 
   test('has every file that a path through the code in ARCHITECTURE.md names', () => {
-    const text = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8')
-    const rows = text.slice(text.indexOf('## Seven paths'), text.indexOf('## Where to begin')).matchAll(/^\| `.*$/gm)
-    const there = new Set(files.map(({ path }) => path))
-    const missing: string[] = []
-    let named = 0
-    for (const [row] of rows) {
-      const [first = '', ...others] = [...row.matchAll(/`([\w/-]+\.ts)`/g)].map(([, name = '']) => name)
-      const folder = first.slice(0, first.lastIndexOf('/'))
-      named += 1 + others.length
-      if (!there.has(`src/${first}`)) missing.push(first)
-      const known = (name: string) => there.has(`src/${name.includes('/') ? name : `${folder}/${name}`}`)
-      missing.push(...others.filter((name) => !known(name)))
-    }
-    assert.deepEqual(missing, [])
-    assert.ok(named > 120, `${named} files named`)
+    const rows = tableRows('## Seven paths', '## Where to begin')
+    assert.deepEqual(
+      rows.flatMap((row) => missingFiles(row, 'src/')),
+      [],
+    )
+    assert.ok(rows.length > 70, `${rows.length} rows`)
+  })
+
+  test('has every file that ARCHITECTURE.md names in the tables of processes, bounds and where to add what', () => {
+    const rows = [...tableRows('**Bounds.**', '## Seven paths'), ...tableRows('## Processes', '## Other folders')]
+    const added = tableRows('## Where to add what', '### A new command')
+    assert.deepEqual(
+      [...rows.flatMap((row) => missingFiles(row, 'src/')), ...added.flatMap((row) => missingFiles(row, ''))],
+      [],
+    )
+    assert.ok(rows.length > 30 && added.length > 50, `${rows.length} and ${added.length} rows`)
   })
 
   test('has no folder of more than 25 source files, tests and generated code aside', () => {
@@ -339,4 +340,25 @@ function readPlanted(files: Record<string, string>): SourceFacts[] {
 function readFiles(pattern: string): Map<string, string> {
   const paths = globSync(pattern, { cwd: root, exclude: ['**/node_modules'] }).toSorted()
   return new Map(paths.map((path) => [path, readFileSync(join(root, path), 'utf8')]))
+}
+
+/** The rows of the tables between two places of ARCHITECTURE.md. */
+function tableRows(from: string, to: string): string[] {
+  const text = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8')
+  assert.ok(text.includes(from) && text.includes(to))
+  return text.slice(text.indexOf(from), text.indexOf(to)).match(/^\| (?!---).*$/gm) ?? []
+}
+
+/** The files that a row names and that do not exist. A name without a folder is in the folder named last before it, as that page says. */
+function missingFiles(row: string, base: string): string[] {
+  let folder = ''
+  const missing: string[] = []
+  for (const [, name = ''] of row.matchAll(/`([\w./-]+(?:\.tsx?|\.md|\.sql|\/))`/g)) {
+    if (name.includes('/')) folder = name.slice(0, name.lastIndexOf('/'))
+    // The files that each module has.
+    else if (folder === '') continue
+    const path = `${base}${name.includes('/') ? name : `${folder}/${name}`}`
+    if (!existsSync(join(root, path))) missing.push(path)
+  }
+  return missing
 }
