@@ -64,6 +64,11 @@ export const ENDS = {
   unreachable: { by: 'unreachable', code: 0, isApplication: false, message: 'the peer cannot be reached' },
 } as const satisfies Record<string, QuicEnd>
 
+/** In one line, for the receipts of what was lost with the connection. */
+export function printEnd({ by, code, message }: QuicEnd): string {
+  return `${by} ${code}${message === '' ? '' : `: ${message}`}`
+}
+
 export type QuicDeps = {
   readonly clock: Clock
   randomBytes(count: number): Uint8Array

@@ -1,5 +1,5 @@
 import { applyFrame } from './apply-frame.ts'
-import { ENDS, type QuicDeps, type QuicEnd, type QuicOptions, type QuicState } from './connection-options.ts'
+import { ENDS, printEnd, type QuicDeps, type QuicEnd, type QuicOptions, type QuicState } from './connection-options.ts'
 import { CryptoStream } from './crypto-stream.ts'
 import { Deadlines } from './deadlines.ts'
 import { type Frame, isAckEliciting, readFrames } from './frames.ts'
@@ -339,7 +339,7 @@ export class QuicConnection {
     this.#goneAtMs = state === 'gone' ? nowMs : nowMs + 3 * this.#recovery.ptoMs
     for (const level of LEVELS) this.#recovery.discard(level)
     this.#timer.cancel()
-    this.#streams.failAll()
+    this.#streams.failAll(printEnd(end))
     this.#deps.onEnd(end)
     if (state === 'gone') this.#deps.onGone()
     else this.#setTimer(nowMs)

@@ -281,11 +281,11 @@ export class SendStreams {
     stream.done(outcome, reason)
   }
 
-  /** The connection has ended: calls `done` for every undelivered stream. */
-  failAll(): void {
-    for (const stream of [...this.#active.values()]) this.#finish(stream, 'lost', '')
+  /** The connection has ended for this reason: calls `done` for every undelivered stream. */
+  failAll(reason: string): void {
+    for (const stream of [...this.#active.values()]) this.#finish(stream, 'lost', reason)
     for (let stream = this.#queued.shift(); stream !== undefined; stream = this.#queued.shift())
-      this.#finish(stream, 'lost', '')
+      this.#finish(stream, 'lost', reason)
     this.#sending = []
     this.#unreported = []
     this.#lost = []

@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../../core/clock.ts'
 import { TokenBucket } from '../../core/token-bucket.ts'
 import type { QuicConnection } from '../../platform/quic/connection.ts'
-import type { QuicEnd } from '../../platform/quic/connection-options.ts'
+import { printEnd, type QuicEnd } from '../../platform/quic/connection-options.ts'
 import type { StreamOutcome } from '../../platform/quic/send-streams.ts'
 import type { Leader } from './contacts.ts'
 
@@ -88,7 +88,7 @@ export function createLeaderConnections(
       onOpen() {},
       onEnd(end) {
         if (entry.connection === connection) entry.connection = undefined
-        entry.lastEnd = `${end.by} ${end.code}${end.message === '' ? '' : `: ${end.message}`}`
+        entry.lastEnd = printEnd(end)
       },
     })
     entry.connection = connection
@@ -122,10 +122,7 @@ export function createLeaderConnections(
       if (connection === undefined) return respond('unreachable', entry.lastEnd)
       if (!entry.streams.take(1, clock.monotonicMs()))
         return respond('busy', `${perLeaderPerSecond} per second to one leader`)
-      const isQueued = connection.send(wire, (outcome, reason) =>
-        respond(outcome, outcome === 'lost' ? entry.lastEnd : reason),
-      )
-      if (!isQueued) respond('busy', 'too many streams wait for the leader')
+      if (!connection.send(wire, respond)) respond('busy', 'too many streams wait for the leader')
     },
     isUsable(leader) {
       return entries.get(leader.identity)?.connection !== undefined

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createManualClock } from '../../core/clock.ts'
+import { QuicConnection } from '../../platform/quic/connection.ts'
+import { QUIC_DEFAULTS } from '../../platform/quic/connection-options.ts'
 import type { StreamDone } from '../../platform/quic/send-streams.ts'
 import { encodeBase58 } from '../../solana/crypto/base58.ts'
 import { createLeaderConnections, type OpenLeader } from './leader-connections.ts'
@@ -132,6 +134,40 @@ test('opens connections in advance, limited in number and rate', () => {
   assert.equal(connections.open <= 3, true)
   clock.advance(40_000)
   assert.equal(connections.open, 0, 'connections to unused leaders are closed')
+})
+
+test('a transaction that is lost with its connection has the reason for which that connection ended', () => {
+  const clock = createManualClock()
+  const ends = [
+    // Nobody responds: the handshake times out.
+    (connection: QuicConnection) => void connection,
+    (connection: QuicConnection) => connection.abandon('no route to host'),
+  ]
+  const open: OpenLeader = (_to, on) => {
+    const options = { ...QUIC_DEFAULTS, alpn: 'solana-tpu', serverName: '', handshakeTimeoutMs: 1000 }
+    const connection = new QuicConnection(options, {
+      clock,
+      randomBytes: (count) => new Uint8Array(count).fill(1),
+      send() {},
+      soon: (run) => run(),
+      isPeer: () => true,
+      onGone() {},
+      ...on,
+    })
+    const end = ends.shift()
+    clock.setTimer(500, () => end?.(connection))
+    return connection
+  }
+  using connections = createLeaderConnections({ connectionsMax: 3, perLeaderPerSecond: 100 }, { clock, open })
+  const responses: string[] = []
+  for (const _ of [1, 2]) {
+    connections.send(leader(1), new Uint8Array(1), (outcome, message) => responses.push(`${outcome} ${message}`))
+    clock.advance(2000)
+  }
+  assert.deepEqual(responses, [
+    'lost handshake-timeout 0: the handshake took too long',
+    'lost unreachable 0: no route to host',
+  ])
 })
 
 test('half of the streams to a leader are kept for new transactions', () => {
