@@ -63,10 +63,16 @@ export class DecodedStream implements GrpcStream {
   /** Adds a message about a slot: `head` part by part, then `body`. */
   add(slot: number, head: readonly Uint8Array[], body: Uint8Array): void {
     if (this.#end !== undefined) return
-    if (this.#isPaused && (this.#lost !== undefined || this.#pendingBytes >= this.#deps.pendingBytesMax))
-      return this.#lose(slot)
+    if (!this.#hasRoom) return this.#lose(slot)
     this.#collect(slot, head, body)
     if (this.#batch.isFull) this.flush()
+  }
+
+  /** Adds and delivers a message about the stream itself. One for which there is no room is left out, and is no loss. */
+  addControl(slot: number, body: Uint8Array): void {
+    if (!this.#hasRoom) return
+    this.add(slot, [], body)
+    this.flush()
   }
 
   /** Delivers what was added. */
@@ -150,6 +156,11 @@ export class DecodedStream implements GrpcStream {
   onEnd(listener: (end: GrpcEnd) => void): void {
     if (this.#end === undefined || this.#pending.length > 0) this.#onEnd = listener
     else listener(this.#end)
+  }
+
+  /** A client that reads always has room. After a loss none has, until the loss is reported. */
+  get #hasRoom(): boolean {
+    return !this.#isPaused || (this.#lost === undefined && this.#pendingBytes < this.#deps.pendingBytesMax)
   }
 
   #collect(slot: number, head: readonly Uint8Array[], body: Uint8Array): void {

@@ -151,6 +151,22 @@ test('a ping comes with the opening and every ten seconds, to streams of transac
   assert.deepEqual(entries.kinds, [])
 })
 
+test('a ping and a pong for which a client that does not read has no room are no loss', () => {
+  const { client, clock, publish, lost } = open()
+  const [slow, other] = [client(), client()]
+  for (const { request } of [slow, other]) request(ALL)
+  slow.stream.pause()
+  const before = other.bytes()
+  while (other.bytes() - before < PENDING_BYTES_MAX) publish(10)
+  clock.advance(10_000)
+  slow.request({ ping: { id: 1 } })
+  assert.equal(lost.client, 0)
+  slow.stream.resume()
+  publish(10)
+  assert.equal(countOf(slow.kinds, 'deshredTransaction'), countOf(other.kinds, 'deshredTransaction'))
+  assert.equal(countOf(slow.kinds, 'slot'), 0, 'no loss is reported')
+})
+
 test('a stream of entries begins with its request', () => {
   const { client, publish } = open()
   const entries = client('SubscribeEntries')

@@ -59,10 +59,7 @@ export function createDecodedStreams(
 
   const pings = clock.setRepeating(PING_MS, () => {
     const body = encodePing(clock.nowMs())
-    for (const stream of transactionStreams) {
-      stream.add(lastSlot, [], body)
-      stream.flush()
-    }
+    for (const stream of transactionStreams) stream.addControl(lastSlot, body)
   })
   pings.unref?.()
 
@@ -139,10 +136,7 @@ export function createDecodedStreams(
     if (refusal !== undefined) return stream.finish({ code: GrpcCode.invalidArgument, message: refusal.message })
     if (request === undefined) return
     const { ping, transactions, slots } = request
-    if (ping !== undefined) {
-      stream.add(lastSlot, [], encodePong(ping, clock.nowMs()))
-      stream.flush()
-    }
+    if (ping !== undefined) stream.addControl(lastSlot, encodePong(ping, clock.nowMs()))
     // A ping alone keeps the filters, and the client may cancel with the pong.
     const isPingAlone = ping !== undefined && transactions.size + slots.size === 0
     if (!isPingAlone && !stream.isOver) updates.apply(stream, request)
@@ -175,8 +169,7 @@ export function createDecodedStreams(
       else {
         transactionStreams.add(stream)
         // Some load balancers open a stream only when data is sent.
-        stream.add(lastSlot, [], encodePing(clock.nowMs()))
-        stream.flush()
+        stream.addControl(lastSlot, encodePing(clock.nowMs()))
       }
       reading ??= source.read({ onDataSet, onSlot, onLost, onBatchEnd })
       return stream
