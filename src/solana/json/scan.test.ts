@@ -54,7 +54,7 @@ test('strings end where they end character by character, at any length and with 
   checkProperty(t, property, 5000, 200_000)
 })
 
-test('member names are those of JSON.parse', (t) => {
+test('member names are those of JSON.parse, each parsed as a string', (t) => {
   const property = fc.property(content, content, (first, second) => {
     const text = `{"${first}":1,"${second}":2}`
     const names: string[] = []
@@ -64,7 +64,8 @@ test('member names are those of JSON.parse', (t) => {
       scan.skipValue()
     })
     scan.expectEnd()
-    if (scan.fault === undefined) assert.deepEqual(new Set(names), new Set(Object.keys(JSON.parse(text) as object)))
+    // Not the keys of the parsed object: V8 14.6 takes a name with an escape for another name with a backslash that it has parsed before.
+    if (scan.fault === undefined) assert.deepEqual(names, [JSON.parse(`"${first}"`), JSON.parse(`"${second}"`)], text)
   })
   checkProperty(t, property, 2000, 50_000)
 })
