@@ -24,7 +24,12 @@ export type LedgerOptions = {
   readonly accountsMax?: number | undefined
 }
 
-export type MonthUnits = { readonly subscriptionId: string; readonly units: number }
+export type MonthUnits = {
+  readonly subscriptionId: string
+  readonly units: number
+  /** That of the calendar, which the wall clock may be ahead of: months since January 1970. */
+  readonly month: number
+}
 
 export type Ledger = QuotaLedger & { accounts(): number }
 
@@ -71,6 +76,6 @@ export function* monthUnits(memory: QuotaMemory, { month }: Calendar): Generator
   for (let cell = 1; cell < memory.cellsEnd; cell++) {
     if (!memory.isAccount(cell) || memory.float(cell, ACCOUNT.month) !== month) continue
     const units = memory.float(cell, ACCOUNT.used)
-    if (units > 0) yield { subscriptionId: memory.nameOf(cell), units }
+    if (units > 0) yield { subscriptionId: memory.nameOf(cell), units, month }
   }
 }

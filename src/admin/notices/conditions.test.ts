@@ -1,5 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Calendar, monthOf } from '../../access/quota/calendar.ts'
+import { createLedger, monthUnits } from '../../access/quota/ledger.ts'
+import { QuotaMemory } from '../../access/quota/memory.ts'
+import { createQuotaMemory } from '../../access/quota/memory-layout.ts'
+import { createManualClock } from '../../core/clock.ts'
 import { createSeededRandom } from '../../core/random.ts'
 import { createProcessConditions, customerConditions, type Observed } from './conditions.ts'
 import { CONDITIONS_MAX, Outbox } from './outbox.ts'
@@ -148,7 +153,7 @@ function customers(
       *monthUnits() {
         for (const { name, used = 0 } of list) {
           onUnits()
-          if (used > 0) yield { subscriptionId: `sub_${name}`, units: used }
+          if (used > 0) yield { subscriptionId: `sub_${name}`, units: used, month: monthOf(NOW) }
         }
       },
       limitsOf: (of) => ({ unitsPerMonth: byId.get((of as unknown as { id: string }).id)?.limit ?? null }),
@@ -193,6 +198,34 @@ test("shares of a month's units, by the highest that is reached", async () => {
       ['beyond', 100, '2026-11'],
     ],
   )
+})
+
+test('units count for the month in which they were charged, whatever month the wall clock shows', async () => {
+  const clock = createManualClock(Date.parse('2026-11-30T23:59:59.500Z'))
+  const calendar = new Calendar(clock)
+  const memory = new QuotaMemory(createQuotaMemory({ accountsMax: 8, threads: 1 }), 0)
+  createLedger({ calendar, memory, spentBefore: new Map([['sub_most', 90]]) })
+  const subscription = { id: 'sub_most', name: 'most', customerId: 'cus_1', state: 'active', validUntil: null }
+  const found = async () => {
+    const facts = {
+      snapshot: () =>
+        ({ subscriptions: () => [], subscription: () => subscription, customer: () => undefined }) as never,
+      monthUnits: () => monthUnits(memory, calendar),
+      limitsOf: () => ({ unitsPerMonth: 100 }),
+    }
+    const slices = { isSpent: () => false, yield: async () => {} }
+    const options = { endsDays: [], usagePercents: [80] }
+    const conditions = await customerConditions(options, facts, { nowMs: clock.nowMs(), slices })
+    return conditions.map(({ key }) => key)
+  }
+  const ofNovember = ['usage.threshold sub_most 2026-11 80']
+  assert.deepEqual(await found(), ofNovember)
+  // The calendar is updated once a second at least, so for a moment the wall clock is a month ahead of it.
+  clock.advance(600)
+  assert.deepEqual(await found(), ofNovember)
+  clock.advance(400)
+  calendar.update(clock.monotonicMs())
+  assert.deepEqual(await found(), [])
 })
 
 test('the units of very many subscriptions are read in slices', async () => {

@@ -1,4 +1,6 @@
 import { endsWithin } from '../../access/ending.ts'
+import { monthStartMs } from '../../access/quota/calendar.ts'
+import type { MonthUnits } from '../../access/quota/ledger.ts'
 import type { AccessSnapshot } from '../../access/snapshot/snapshot.ts'
 import type { Customer, Subscription } from '../../access/store/model.ts'
 import type { Limits } from '../../contract/limits.ts'
@@ -148,8 +150,8 @@ type Times = { readonly monotonicMs: number; readonly sinceStartMs: number }
 
 export type CustomerFacts = {
   snapshot(): AccessSnapshot
-  /** Units charged in this month, of the subscriptions that have used some. */
-  monthUnits(): Iterable<{ readonly subscriptionId: string; readonly units: number }>
+  /** Units charged in the month of the quota, of the subscriptions that have used some. */
+  monthUnits(): Iterable<MonthUnits>
   limitsOf(subscription: { readonly plan: string; readonly overrides: Partial<Limits> }): Pick<Limits, 'unitsPerMonth'>
 }
 
@@ -163,7 +165,6 @@ export async function customerConditions(
   { nowMs, slices }: { readonly nowMs: number; readonly slices: Pick<TimeSlices, 'isSpent' | 'yield'> },
 ): Promise<Condition[]> {
   const snapshot = facts.snapshot()
-  const month = new Date(nowMs).toISOString().slice(0, 7)
   const found: Condition[] = []
   for (const subscription of snapshot.subscriptions()) {
     if (slices.isSpent()) await slices.yield()
@@ -183,7 +184,7 @@ export async function customerConditions(
       data: { ...ownerOf(subscription, customer), valid_until: ends, days },
     })
   }
-  for (const { subscriptionId, units: used } of facts.monthUnits()) {
+  for (const { subscriptionId, units: used, month: ofMonth } of facts.monthUnits()) {
     if (slices.isSpent()) await slices.yield()
     if (found.length > CONDITIONS_MAX) return found
     const subscription = snapshot.subscription(subscriptionId)
@@ -193,6 +194,7 @@ export async function customerConditions(
     const percent = options.usagePercents.filter((share) => used * 100 >= limit * share).toSorted((a, b) => b - a)[0]
     if (percent === undefined) continue
     const { id, name, customerId } = subscription
+    const month = new Date(monthStartMs(ofMonth)).toISOString().slice(0, 7)
     found.push({
       key: `usage.threshold ${id} ${month} ${percent}`,
       kind: 'usage.threshold',
