@@ -218,6 +218,54 @@ test('an attempt in doubt is repeated for 23 hours; then it is a dead letter', a
   }
 })
 
+test('an event in doubt that is refused later stays in doubt: a retry repeats it only where that is asked for', async (t) => {
+  const refused = (events: readonly BillingEvent[]): BatchResult => ({
+    kind: 'settled',
+    results: events.map(() => ({ kind: 'refused', reason: 'the meter is archived' })),
+  })
+  for (const [first, isUnknown] of [
+    [UNKNOWN, true],
+    [LIMITED, false],
+  ] as const) {
+    const { on, store, clock, passes, dead } = await setUp(t, { kind: 'stripe', limits: STRIPE })
+    await store.billing.setBillingId(CONTEXT, 'cus_one', 'cus_AtStripe')
+    on.respond = () => first
+    await passes()
+    on.respond = refused
+    clock.advance(HOUR_MS)
+    await passes()
+    assert.deepEqual(
+      (await dead()).map(({ doubtSince, reason }) => [doubtSince !== null, reason]),
+      [[isUnknown, 'the meter is archived']],
+    )
+    // Stripe would count it again: it does not recognize the identifier of the first attempt any more.
+    clock.advance(48 * HOUR_MS)
+    on.respond = sent
+    const which = { isUnknownIncluded: false, isMarkedSent: false }
+    const { changed } = await store.billing.retry(CONTEXT, 'stripe', which)
+    await passes()
+    assert.deepEqual([changed, on.batches.length], isUnknown ? [0, 2] : [1, 3])
+  }
+})
+
+test('a clock that is ahead or behind for a moment does not change how long an attempt has been in doubt', async (t) => {
+  for (const [jumpMs, isBeyond] of [
+    [48 * HOUR_MS, false],
+    [-48 * HOUR_MS, true],
+  ] as const) {
+    const { on, store, clock, passes, dead } = await setUp(t, { kind: 'stripe', limits: STRIPE })
+    await store.billing.setBillingId(CONTEXT, 'cus_one', 'cus_AtStripe')
+    on.respond = () => UNKNOWN
+    await passes()
+    on.respond = sent
+    clock.advance(isBeyond ? 24 * HOUR_MS : HOUR_MS)
+    await passes(0)
+    clock.setWallMs(clock.nowMs() + jumpMs)
+    await passes()
+    assert.deepEqual([on.batches.length, (await dead()).length], isBeyond ? [1, 1] : [2, 0])
+  }
+})
+
 test('an attempt that was surely not counted leaves no doubt, however long the outage is', async (t) => {
   const { on, store, clock, passes, dead } = await setUp(t, { kind: 'stripe', limits: STRIPE })
   await store.billing.setBillingId(CONTEXT, 'cus_one', 'cus_AtStripe')

@@ -76,9 +76,15 @@ export function createPusher(options: PlanOptions, deps: PusherDeps): Pusher {
    */
   function readTime(): PlanTime {
     const monotonicMs = clock.monotonicMs()
-    calendar.update(monotonicMs)
-    const nowMs = Math.floor(Math.min(calendar.wallMs(monotonicMs), clock.nowMs()))
+    const nowMs = Math.min(calendarMs(), Math.floor(clock.nowMs()))
     return { nowMs, isCertain: calendar.isSettled(monotonicMs) }
+  }
+
+  /** Unix ms without any jump of the wall clock: how long an event has been in doubt. */
+  function calendarMs(): number {
+    const monotonicMs = clock.monotonicMs()
+    calendar.update(monotonicMs)
+    return Math.floor(calendar.wallMs(monotonicMs))
   }
 
   /** Makes dead letters of what the sink would not recognize as a repetition, or not accept; returns the others. */
@@ -141,7 +147,7 @@ export function createPusher(options: PlanOptions, deps: PusherDeps): Pusher {
     onStep('attempt-recorded')
     const results = await Promise.all(group.map(sendBatch))
     onStep('sent')
-    const outcomes = results.flatMap((result, at) => outcomesOf(group[at] ?? [], result))
+    const outcomes = results.flatMap((result, at) => outcomesOf(group[at] ?? [], result, sink))
     if (outcomes.length > 0) await settle(outcomes)
     const failed = results.find((result) => result.failed !== undefined)?.failed
     if (failed === undefined) return true
@@ -160,7 +166,7 @@ export function createPusher(options: PlanOptions, deps: PusherDeps): Pusher {
   async function sendSome(): Promise<boolean> {
     const take = sink.batchMax * sink.parallel
     for (let groups = 0; groups < GROUPS_PER_PASS; groups++) {
-      const nowMs = Math.floor(clock.nowMs())
+      const nowMs = calendarMs()
       const waiting = await billing.waiting(name, take)
       const ready = await makeDeadLetters(waiting, nowMs)
       if (ready.length > 0 && !(await sendGroup(inBatches(ready, sink.batchMax), nowMs))) return false
@@ -192,12 +198,27 @@ export function createPusher(options: PlanOptions, deps: PusherDeps): Pusher {
   }
 }
 
-/** Events without a result keep what was recorded before the attempt: nobody knows whether they were counted. */
-function outcomesOf(batch: readonly BillingEvent[], { results }: Attempt): BillingOutcome[] {
+/**
+ * Events without a result keep what was recorded before the attempt: nobody knows whether they were counted. One that is refused after an attempt in doubt
+ * stays in doubt where the sink forgets ids: a retry by the operator may come later than that.
+ */
+function outcomesOf(
+  batch: readonly BillingEvent[],
+  { results }: Attempt,
+  { repeatWithinMs }: Pick<BillingSink, 'repeatWithinMs'>,
+): BillingOutcome[] {
   return batch.flatMap(({ eventKey, doubtSince }, at): BillingOutcome[] => {
     const result = results[at]
     if (result?.kind === 'sent') return [{ eventKey, state: 'sent', doubtSince: null, reason: null }]
-    if (result?.kind === 'refused') return [{ eventKey, state: 'dead', doubtSince: null, reason: result.reason }]
+    if (result?.kind === 'refused')
+      return [
+        {
+          eventKey,
+          state: 'dead',
+          doubtSince: repeatWithinMs === undefined ? null : doubtSince,
+          reason: result.reason,
+        },
+      ]
     // As before the attempt.
     return result?.kind === 'again' ? [{ eventKey, state: 'pending', doubtSince, reason: null }] : []
   })
