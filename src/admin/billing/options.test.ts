@@ -25,3 +25,16 @@ test('the address has no credentials and no query, and the key is a reference', 
   for (const key of ['sk_live_x', 'file:', 'env:'])
     assert.match(faultsOf({ key }).join(), /^key: secrets are given by reference/, key)
 })
+
+test('Stripe gets the ids of its customers, so that its events cannot name subscriptions', () => {
+  for (const section of [
+    { sink: 'stripe' },
+    { sink: 'stripe', subject: 'customer' },
+    { sink: 'lago', subject: 'subscription' },
+  ])
+    assert.deepEqual(faultsOf(section), [])
+  assert.match(
+    faultsOf({ sink: 'stripe', subject: 'subscription' }).join(),
+    /^subject: Stripe counts usage of customers/,
+  )
+})

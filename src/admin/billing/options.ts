@@ -16,6 +16,8 @@ const hasNoSecret = (text: string) => {
 
 const A_DAY = 'give a day such as 2026-11-01'
 
+const CUSTOMERS_ONLY = 'Stripe counts usage of customers only: remove it, or write customer'
+
 const decimal = z.string().regex(DECIMAL, 'give a decimal in quotes, such as "49" or "0.25"')
 
 const price = z.strictObject({
@@ -37,7 +39,7 @@ export type PlanPrice = z.output<typeof price>
 /** By the name of the plan. */
 export type PlanPrices = Readonly<Record<string, PlanPrice>>
 
-export const billingOptions = z.strictObject({
+const fields = z.strictObject({
   sink: z
     .enum(BILLING_SINKS)
     .optional()
@@ -85,6 +87,12 @@ export const billingOptions = z.strictObject({
   settleMs: integer(60_000, 86_400_000)
     .default(300_000)
     .describe('Time after the end of an hour until its usage is sent. What arrives later is sent as a further part.'),
+})
+
+export const billingOptions = fields.superRefine(({ sink, subject }, context) => {
+  // Stripe accepts the request and drops the event later: nobody would see that the usage is missing.
+  if (sink === 'stripe' && subject === 'subscription')
+    context.addIssue({ code: 'custom', path: ['subject'], message: CUSTOMERS_ONLY })
 })
 
 export type BillingOptions = z.output<typeof billingOptions>

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
 import { addBilledCustomer, FROM_MS, HOUR_MS, usageOf } from '../../../test/support/billing.ts'
 import { CONTEXT, openSqliteStore } from '../../../test/support/store-engines.ts'
 import type { BillingEvent } from '../../access/store/billing/tables.ts'
@@ -10,8 +11,9 @@ import type { BillingSinkName } from './options.ts'
 import { createPusher } from './pusher.ts'
 import { beginBilling } from './service.ts'
 import type { BatchResult, BillingSink } from './sink.ts'
+import { createStripe } from './stripe.ts'
 
-type Limits = Pick<BillingSink, 'batchMax' | 'parallel' | 'repeatWithinMs' | 'ageMaxMs'>
+type Limits = Pick<BillingSink, 'batchMax' | 'parallel' | 'repeatWithinMs' | 'ageMaxMs' | 'laneOf'>
 
 const STRIPE: Limits = { batchMax: 1, parallel: 8, repeatWithinMs: 23 * HOUR_MS, ageMaxMs: 839 * HOUR_MS }
 const sent = (events: readonly BillingEvent[]): BatchResult => ({
@@ -40,7 +42,7 @@ async function setUp(
     ...{ store, clock },
     /** The batches that were sent, by the ids of their subscriptions. */
     batches: [] as string[][],
-    respond: sent,
+    respond: sent as (events: readonly BillingEvent[]) => BatchResult | Promise<BatchResult>,
   }
   const sink: BillingSink = {
     ...{ batchMax: 100, parallel: 1, ...limits },
@@ -318,6 +320,33 @@ test('the second half of a refused batch is not sent while the billing system fa
   const waiting = await store.billing.waiting('lago', 10)
   const inDoubt = waiting.filter(({ doubtSince }) => doubtSince !== null).map(({ subscriptionId }) => [subscriptionId])
   assert.deepEqual(inDoubt, [on.batches[1]], 'only of the half that was sent')
+})
+
+test('Stripe gets one request of a customer and meter at a time, and those of different customers at the same time', async (t) => {
+  const names = { units: 'sluice_units', calls: 'sluice_calls', bytes: 'sluice_bytes' }
+  using stripe = createStripe({ url: 'http://127.0.0.1:9', key: undefined }, { names }, { clock: createManualClock() })
+  const { batchMax, parallel, laneOf } = stripe
+  const { on, store, passes } = await setUp(t, {
+    kind: 'stripe',
+    limits: { batchMax, parallel, ...(laneOf && { laneOf }) },
+    names: ['one', 'two'],
+  })
+  for (const name of ['one', 'two']) await store.billing.setBillingId(CONTEXT, `cus_${name}`, `cus_AtStripe_${name}`)
+  await store.addUsage([usageOf('one', FROM_MS, 7, 'ws'), usageOf('one', FROM_MS, 9, 'grpc')], new Map())
+  const open = new Set<string>()
+  let widest = 0
+  on.respond = async (events) => {
+    const customer = String(events[0]?.subject)
+    // Stripe responds so to a second call at the same time.
+    if (open.has(customer)) return LIMITED
+    open.add(customer)
+    widest = Math.max(widest, open.size)
+    await turn()
+    open.delete(customer)
+    return sent(events)
+  }
+  await passes()
+  assert.deepEqual([on.batches.length, (await store.billing.summary('stripe')).waiting, widest], [4, 0, 2])
 })
 
 test('after a failure it waits, longer each time, and as long as the billing system asks', async (t) => {

@@ -135,6 +135,18 @@ export function createPusher(options: PlanOptions, deps: PusherDeps): Pusher {
     return { results: [...first.results, ...second.results], ...(failed === undefined ? {} : { failed }) }
   }
 
+  /** Sends batches one after another, up to the first failure. */
+  async function sendLane(lane: readonly (readonly BillingEvent[])[]): Promise<Attempt[]> {
+    const attempts: Attempt[] = []
+    let hasFailed = false
+    for (const batch of lane) {
+      const attempt: Attempt = hasFailed ? { results: batch.map(() => AGAIN) } : await sendBatch(batch)
+      attempts.push(attempt)
+      hasFailed ||= attempt.failed !== undefined
+    }
+    return attempts
+  }
+
   /** Returns whether the sink works. */
   async function sendGroup(group: readonly (readonly BillingEvent[])[], nowMs: number): Promise<boolean> {
     const first = group.flat().filter(({ doubtSince }) => doubtSince === null)
@@ -145,9 +157,11 @@ export function createPusher(options: PlanOptions, deps: PusherDeps): Pusher {
         first.map(({ eventKey }) => ({ eventKey, state: 'pending', doubtSince: nowMs, reason: null })),
       )
     onStep('attempt-recorded')
-    const results = await Promise.all(group.map(sendBatch))
+    const lanes = inLanes(group, sink)
+    const results = (await Promise.all(lanes.map(sendLane))).flat()
     onStep('sent')
-    const outcomes = results.flatMap((result, at) => outcomesOf(group[at] ?? [], result, sink))
+    const sent = lanes.flat()
+    const outcomes = results.flatMap((result, at) => outcomesOf(sent[at] ?? [], result, sink))
     if (outcomes.length > 0) await settle(outcomes)
     const failed = results.find((result) => result.failed !== undefined)?.failed
     if (failed === undefined) return true
@@ -222,6 +236,19 @@ function outcomesOf(
     // As before the attempt.
     return result?.kind === 'again' ? [{ eventKey, state: 'pending', doubtSince, reason: null }] : []
   })
+}
+
+/** The batches that may be sent at the same time, each with those that have to wait for it. */
+function inLanes(group: readonly (readonly BillingEvent[])[], { laneOf }: Pick<BillingSink, 'laneOf'>) {
+  const lanes = new Map<string, (readonly BillingEvent[])[]>()
+  for (const [at, batch] of group.entries()) {
+    const [event] = batch
+    const lane = laneOf === undefined || event === undefined ? String(at) : laneOf(event)
+    const others = lanes.get(lane)
+    if (others === undefined) lanes.set(lane, [batch])
+    else others.push(batch)
+  }
+  return [...lanes.values()]
 }
 
 function inBatches(events: readonly BillingEvent[], size: number): BillingEvent[][] {

@@ -26,6 +26,8 @@ export type BillingSink = Disposable & {
   readonly batchMax: number
   /** Requests at the same time. */
   readonly parallel: number
+  /** Requests whose events are of one lane are not made at the same time; undefined: all may be. */
+  readonly laneOf?: (event: BillingEvent) => string
   /** How long after the first attempt it surely recognizes a repetition; undefined: always. */
   readonly repeatWithinMs?: number
   /** The oldest usage that it accepts; undefined: any. */

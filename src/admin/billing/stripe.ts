@@ -19,6 +19,8 @@ export function createStripe(
   return {
     batchMax: 1,
     parallel,
+    // Stripe takes one call of a customer and meter at a time, and refuses others with 429.
+    laneOf: ({ subject, quantity }) => `${subject} ${names[quantity]}`,
     repeatWithinMs: 23 * HOUR_MS,
     ageMaxMs: (35 * 24 - 1) * HOUR_MS,
     async send(events) {
