@@ -1,6 +1,6 @@
 import type { Access } from '../../access/call-access.ts'
 import type { Caller } from '../../access/callers.ts'
-import { methodCost } from '../../access/plan.ts'
+import type { Charged } from '../../access/quota/charge.ts'
 import type { HeldBytes } from '../../platform/http/held-bytes.ts'
 import { type RpcCall, writeCall } from '../../solana/json/json-rpc.ts'
 import { readCompleteResponse } from '../../upstreams/complete-response.ts'
@@ -24,11 +24,12 @@ import { refuseLargeResponse, refuseOnConnection } from './refusal.ts'
 const IN_FLIGHT_MAX = 64
 
 export type WsCalls = {
-  /** Forwards a call that has an id and was charged; resolves to the complete response, whose bytes `held` counts. */
-  forward(caller: Caller, call: CallWithId, held: HeldResponses): Promise<string | Buffer>
+  /** Forwards a call; resolves to the complete response, whose bytes `held` counts. */
+  forward(caller: Caller, call: ChargedCall, held: HeldResponses): Promise<string | Buffer>
 }
 
-type CallWithId = RpcCall & { readonly id: string }
+/** A call that has an id and was charged. */
+type ChargedCall = RpcCall & { readonly id: string; readonly charged: Charged }
 
 export type WsCallsDeps = {
   readonly access: Pick<Access, 'refund'>
@@ -46,7 +47,7 @@ export function createWsCalls(deps: WsCallsDeps): WsCalls {
   const { access, request, connection, meter, heldBytes } = deps
   let inFlight = 0
 
-  async function forward(caller: Caller, call: CallWithId, held: HeldResponses): Promise<string | Buffer> {
+  async function forward(caller: Caller, call: ChargedCall, held: HeldResponses): Promise<string | Buffer> {
     const refuse = (refusal: Refusal) => errorResponse(refusal, request, call.id)
     const sentId = isFastPathId(call.id) ? call.id : '0'
     const outgoing = {
@@ -58,7 +59,7 @@ export function createWsCalls(deps: WsCallsDeps): WsCalls {
     }
     const response = await new Promise<UpstreamResponse>((resolve) => deps.forward(outgoing, resolve))
     if (response.kind !== 'responded') {
-      if (!response.isSent) access.refund(caller, { interface: 'ws', method: call.method })
+      if (!response.isSent) access.refund(caller, { interface: 'ws', method: call.method }, call.charged)
       return refuse(refuseFailure(response))
     }
     const { body, limit } = await readHeldResponse(response, held)
@@ -77,9 +78,8 @@ export function createWsCalls(deps: WsCallsDeps): WsCalls {
     async forward(caller, call, held) {
       if (inFlight >= IN_FLIGHT_MAX) {
         meter.refused('callsInFlight', { subscription: caller.subscription.id, code: 'rate-limited' })
-        access.refund(caller, { interface: 'ws', method: call.method })
-        const cost = methodCost(caller.limits, call.method)
-        return errorResponse(refuseOnConnection('callsInFlight', IN_FLIGHT_MAX, cost), request, call.id)
+        access.refund(caller, { interface: 'ws', method: call.method }, call.charged)
+        return errorResponse(refuseOnConnection('callsInFlight', IN_FLIGHT_MAX, call.charged.cost), request, call.id)
       }
       inFlight += 1
       try {

@@ -63,7 +63,7 @@ export function createRespond(deps: RespondDeps): Respond {
       case 'refused':
         return { text: replaceId(Buffer.from(response.text), call.id) ?? noUpstream(call) }
       case 'no-upstream':
-        if (!response.isSent) access.refund(caller, { interface: 'ws', method: call.method })
+        if (!response.isSent) access.refund(caller, { interface: 'ws', method: call.method }, admission)
         return { text: noUpstream(call) }
     }
   }
@@ -105,7 +105,7 @@ export function createRespond(deps: RespondDeps): Respond {
     const admission = access.admit(caller, { interface: 'ws', method: call.method })
     if (!admission.ok) return refused(admission, withId)
     meter.request(call.method)
-    if (method === undefined) return { text: await calls.forward(caller, withId, held) }
+    if (method === undefined) return { text: await calls.forward(caller, { ...withId, charged: admission }, held) }
     const id = unsubscribedId(call.paramsText)
     const isEnded = id !== undefined && subscriptions.unsubscribe(id)
     return { text: isEnded ? writeResult(withId.id, 'true') : invalidSubscription(withId.id) }
