@@ -43,7 +43,7 @@ export function indexerSection(): string[] {
           'POST',
           '/',
           'yes',
-          'the rows; the body is the query, appended to `query=…` of the URL if present; gzip is accepted',
+          'the rows; the body is the query, appended to `query=…` of the URL if present; gzip is accepted. A multipart/form-data body has the fields `query` and `param_NAME`',
         ],
         ['GET', '/ping, /, /replicas_status', 'no', '`Ok.`'],
       ],

@@ -91,7 +91,17 @@ async function openServer({
     response.on('error', () => {})
     return response
   }
-  return { clock, jobs, charges, get, taken: () => taken, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() }
+  const post = (path: string, body: BodyInit, headers: Record<string, string> = {}) =>
+    fetch(`http://127.0.0.1:${server.address.port}${path}`, { method: 'POST', body, headers: { ...LOGIN, ...headers } })
+  return {
+    clock,
+    jobs,
+    charges,
+    get,
+    post,
+    taken: () => taken,
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  }
 }
 
 test('a query that the database did not take is refunded as it was charged', async () => {
@@ -242,4 +252,48 @@ test('very many fields in the URL are refused before they are parsed', async () 
   const parts = await Array.fromAsync(response as AsyncIterable<Buffer>)
   assert.match(Buffer.concat(parts).toString(), /Too many fields in the URL\. Maximum: 256/)
   assert.equal((await on.get(`/?query=1${'&param_a=1'.repeat(255)}`)).resume().statusCode, 200)
+})
+
+test('a multipart body has the statement and its parameters, as official clients send them', async () => {
+  await using on = await openServer()
+  const ids = `['${'a'.repeat(200_000)}']`
+  const form = new FormData()
+  form.set('query', 'select {ids:Array(String)}, {other:String}')
+  form.set('param_ids', ids)
+  form.set('param_other', '\r\n--x\r\n ü')
+  form.set('param_empty', '')
+  await (await on.post('/?default_format=JSON', form)).body?.cancel()
+  assert.equal(on.jobs[0]?.query, 'select {ids:Array(String)}, {other:String}')
+  assert.deepEqual(on.jobs[0]?.parameters, { ids, other: '\r\n--x\r\n ü', empty: '' })
+  // The statement may be in the URL, and so may other parameters.
+  const part = new FormData()
+  part.set('param_b', '2')
+  await (await on.post('/?query=select%201&param_a=1', part)).body?.cancel()
+  assert.deepEqual([on.jobs[1]?.query, on.jobs[1]?.parameters], ['select 1', { a: '1', b: '2' }])
+})
+
+test('a multipart body is refused by name for an external table, an unknown field, too many fields or a broken form', async () => {
+  await using on = await openServer()
+  const formOf = (fields: readonly (readonly [string, string | Blob])[]) => {
+    const form = new FormData()
+    for (const [name, value] of fields) form.append(name, value)
+    return form
+  }
+  const many = Array.from({ length: 257 }, (_, at) => [`param_p${at}`, '1'] as const)
+  const multipart = { 'content-type': 'multipart/form-data; boundary="b"' }
+  for (const [body, headers, status, expected] of [
+    [formOf([['t', new Blob(['1'])]]), {}, 501, /External tables are not supported/],
+    [formOf([['user', 'x']]), {}, 400, /A multipart body has the fields query and param_NAME, not user\./],
+    [formOf(many), {}, 400, /Too many fields in the body\. Maximum: 256\./],
+    [formOf([['param_a', 'a'.repeat(263_000)]]), {}, 413, /Query is too large/],
+    ['select 1', multipart, 400, /The multipart body is malformed/],
+    ['--b\r\n\r\nselect 1\r\n--b--\r\n', multipart, 400, /The multipart body is malformed/],
+    ['--b\r\nContent-Disposition: form-data; name="query"\r\n\r\nselect 1', multipart, 400, /malformed/],
+    ['select 1', { 'content-type': 'multipart/form-data' }, 400, /malformed/],
+  ] as const) {
+    const response = await on.post('/', body, headers)
+    assert.equal(response.status, status)
+    assert.match(await response.text(), expected)
+  }
+  assert.equal(on.jobs.length, 0)
 })

@@ -103,11 +103,13 @@ export function startIndexerServer(options: IndexerServerOptions, deps: IndexerS
       queryId = received.queryId ?? queryId
       isNativeCompressed = received.isNativeCompressed
       using session = received.session && sessions.open(subscription, received.session)
+      const sent = await readQuery(request, received.query)
       const query = {
         ...received,
+        query: sent.query,
+        parameters: { ...received.parameters, ...sent.parameters },
         database: received.database ?? session?.database ?? DATABASE,
         settings: { ...session?.settings, ...received.settings },
-        query: await readQuery(request, received.query),
       }
       await serveQuery({ request, response, caller, login, query, session, queryId, seconds })
     } catch (error) {

@@ -1,23 +1,19 @@
 import type { IncomingMessage } from 'node:http'
 import { gunzipBytes } from '../platform/http/gzip.ts'
 import { readBody } from '../platform/http/server/read-body.ts'
+import { type MultipartQuery, readMultipart } from './multipart.ts'
 import { QueryError } from './query/error.ts'
 
 /** As ClickHouse's max_query_size; counted after decompression. */
 export const QUERY_BYTES_MAX = 256 * 1024
 
-/** The query of the URL and the body, joined by a line break as ClickHouse does. */
-export async function readQuery(request: IncomingMessage, fromUrl: string): Promise<string> {
+/** The query of the URL and the body, joined by a line break as ClickHouse does, and the parameters of a multipart body. */
+export async function readQuery(request: IncomingMessage, fromUrl: string): Promise<MultipartQuery> {
   const tooLarge = (): QueryError =>
     new QueryError('QUERY_IS_TOO_LARGE', `Query is too large. Maximum: ${QUERY_BYTES_MAX} bytes.`)
   const encoding = header(request, 'content-encoding')
   if (encoding !== undefined && encoding !== 'gzip' && encoding !== 'identity')
     throw new QueryError('NOT_IMPLEMENTED', 'The only supported content encoding is gzip.')
-  if (/^multipart\//i.test(header(request, 'content-type') ?? ''))
-    throw new QueryError(
-      'NOT_IMPLEMENTED',
-      'Multipart parameters are not supported: give them in the URL as param_name.',
-    )
   const read = await readBody(request, { bodyBytesMax: QUERY_BYTES_MAX })
   if (!read.ok)
     throw read.reason === 'too-large' ? tooLarge() : new QueryError('QUERY_WAS_CANCELLED', 'The request broke off.')
@@ -28,9 +24,13 @@ export async function readQuery(request: IncomingMessage, fromUrl: string): Prom
       throw unpacked.reason === 'malformed' ? new QueryError('BAD_ARGUMENTS', 'The body is not gzip.') : tooLarge()
     body = unpacked.body
   }
-  const query = [fromUrl, body.toString('utf8')].filter((part) => part !== '').join('\n')
+  const contentType = header(request, 'content-type') ?? ''
+  const sent = /^multipart\//i.test(contentType)
+    ? readMultipart(body, contentType)
+    : { query: body.toString('utf8'), parameters: {} }
+  const query = [fromUrl, sent.query].filter((part) => part !== '').join('\n')
   if (Buffer.byteLength(query) > QUERY_BYTES_MAX) throw tooLarge()
-  return query
+  return { query, parameters: sent.parameters }
 }
 
 /** The first value of a header field. */

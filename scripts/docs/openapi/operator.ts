@@ -82,7 +82,19 @@ export function indexerOpenApi(): OpenApi {
           operationId: 'query',
           ...query,
           parameters: [parameter('query', 'The statement, or its first part; the body is appended.')],
-          requestBody: { required: false, content: { 'text/plain': { schema: { type: 'string' } } } },
+          requestBody: {
+            required: false,
+            content: {
+              'text/plain': { schema: { type: 'string' } },
+              'multipart/form-data': {
+                schema: {
+                  type: 'object',
+                  description: '`query` and `param_NAME`.',
+                  additionalProperties: { type: 'string' },
+                },
+              },
+            },
+          },
         },
       },
       '/ping': {
