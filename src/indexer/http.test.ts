@@ -2,12 +2,14 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { test } from 'node:test'
+import { zstdCompressSync } from 'node:zlib'
 import type { Call } from '../access/admission.ts'
 import type { Access } from '../access/call-access.ts'
 import type { Caller } from '../access/callers.ts'
 import type { Charged } from '../access/quota/charge.ts'
 import { createManualClock } from '../core/clock.ts'
 import { createSeededRandom } from '../core/random.ts'
+import { cityHash128 } from '../platform/compression/city-hash.ts'
 import { until } from '../platform/process/test-wait.ts'
 import { silentLogger } from '../platform/telemetry/logger.ts'
 import { createMetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
@@ -17,6 +19,7 @@ import { startIndexerServer } from './http.ts'
 import { indexerMetrics } from './metrics.ts'
 import { QueryError } from './query/error.ts'
 import type { QueryExecutor } from './query/executor.ts'
+import { toNativeBlock } from './query/native-blocks.ts'
 import type { QueryJob } from './query/request.ts'
 import type { QueryResult } from './query/result.ts'
 
@@ -91,7 +94,7 @@ async function openServer({
     response.on('error', () => {})
     return response
   }
-  const post = (path: string, body: BodyInit, headers: Record<string, string> = {}) =>
+  const post = (path: string, body: NonNullable<RequestInit['body']>, headers: Record<string, string> = {}) =>
     fetch(`http://127.0.0.1:${server.address.port}${path}`, { method: 'POST', body, headers: { ...LOGIN, ...headers } })
   return {
     clock,
@@ -295,5 +298,67 @@ test('a multipart body is refused by name for an external table, an unknown fiel
     assert.equal(response.status, status)
     assert.match(await response.text(), expected)
   }
+  assert.equal(on.jobs.length, 0)
+})
+
+/** A block of ClickHouse's compression with any method byte, size and content, and the right checksum. */
+function blockOf(method: number, packed: Uint8Array, bytes: number): Buffer<ArrayBuffer> {
+  const head = Buffer.alloc(9)
+  head[0] = method
+  head.writeUInt32LE(9 + packed.length, 1)
+  head.writeUInt32LE(bytes, 5)
+  const block = Buffer.concat([head, packed])
+  return Buffer.concat([cityHash128(block), block])
+}
+
+test('decompress=1: the body consists of compressed blocks, as the Java client and with it Metabase send it', async () => {
+  await using on = await openServer()
+  const statement = `select ${'1, '.repeat(3000)}2`
+  const half = Buffer.from(statement.slice(0, 100))
+  const rest = Buffer.from(statement.slice(100))
+  const query = async (body: Buffer<ArrayBuffer>) => {
+    const response = await on.post('/?decompress=1', body)
+    assert.equal(response.status, 200)
+    await response.body?.cancel()
+    return on.jobs.at(-1)?.query
+  }
+  assert.equal(await query(Buffer.from(toNativeBlock(Buffer.from(statement)))), statement)
+  assert.equal(await query(Buffer.concat([toNativeBlock(half), toNativeBlock(rest)])), statement)
+  assert.equal(await query(blockOf(0x02, half, 100)), statement.slice(0, 100))
+  assert.equal(await query(blockOf(0x90, zstdCompressSync(rest), rest.length)), statement.slice(100))
+  assert.equal(on.jobs.length, 4)
+  const onlyInUrl = await on.get('/?query=select%201&decompress=1')
+  onlyInUrl.destroy()
+  assert.equal(on.jobs.at(-1)?.query, 'select 1')
+})
+
+test('decompress=1: a body that is not of such blocks, or expands to too much, is refused', async () => {
+  await using on = await openServer()
+  const good = toNativeBlock(Buffer.from('select 1'))
+  const wrongSum = Buffer.from(good)
+  wrongSum[0] = (wrongSum[0] as number) ^ 1
+  const text = Buffer.from('select 1')
+  const malformed: Buffer[] = [
+    text,
+    wrongSum,
+    good.subarray(0, -1),
+    Buffer.concat([good, text]),
+    blockOf(0x02, text, 9),
+    blockOf(0x91, text, 8),
+    blockOf(0x90, text, 8),
+    // A match before the beginning, a length without an end, more and less content than the head has.
+    blockOf(0x82, Uint8Array.of(0x10, 65, 2, 0), 5),
+    blockOf(0x82, Uint8Array.of(0xf0, 255), 400),
+    blockOf(0x82, Uint8Array.of(0x30, 65, 66, 67), 2),
+    blockOf(0x82, Uint8Array.of(0x30, 65, 66, 67), 4),
+    Buffer.concat(Array.from({ length: 65 }, () => toNativeBlock(Buffer.alloc(0)))),
+  ]
+  for (const [at, body] of malformed.entries()) {
+    const response = await on.post('/?decompress=1', Buffer.from(body))
+    assert.deepEqual([at, response.status], [at, 400])
+    assert.match(await response.text(), /does not consist of compressed blocks/)
+  }
+  const bomb = toNativeBlock(Buffer.alloc(300_000, 'a'))
+  assert.equal((await on.post('/?decompress=1', Buffer.from(bomb))).status, 413)
   assert.equal(on.jobs.length, 0)
 })

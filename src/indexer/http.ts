@@ -103,7 +103,7 @@ export function startIndexerServer(options: IndexerServerOptions, deps: IndexerS
       queryId = received.queryId ?? queryId
       isNativeCompressed = received.isNativeCompressed
       using session = received.session && sessions.open(subscription, received.session)
-      const sent = await readQuery(request, received.query)
+      const sent = await readQuery(request, received)
       const query = {
         ...received,
         query: sent.query,

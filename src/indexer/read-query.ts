@@ -3,12 +3,19 @@ import { gunzipBytes } from '../platform/http/gzip.ts'
 import { readBody } from '../platform/http/server/read-body.ts'
 import { type MultipartQuery, readMultipart } from './multipart.ts'
 import { QueryError } from './query/error.ts'
+import { expandNativeBlocks } from './query/native-blocks.ts'
+import type { QueryRequest } from './query/request.ts'
 
 /** As ClickHouse's max_query_size; counted after decompression. */
 export const QUERY_BYTES_MAX = 256 * 1024
 
+const NOT_BLOCKS = 'The body does not consist of compressed blocks of ClickHouse, as decompress=1 states.'
+
 /** The query of the URL and the body, joined by a line break as ClickHouse does, and the parameters of a multipart body. */
-export async function readQuery(request: IncomingMessage, fromUrl: string): Promise<MultipartQuery> {
+export async function readQuery(
+  request: IncomingMessage,
+  { query: fromUrl, isBodyNativeCompressed }: Pick<QueryRequest, 'query' | 'isBodyNativeCompressed'>,
+): Promise<MultipartQuery> {
   const tooLarge = (): QueryError =>
     new QueryError('QUERY_IS_TOO_LARGE', `Query is too large. Maximum: ${QUERY_BYTES_MAX} bytes.`)
   const encoding = header(request, 'content-encoding')
@@ -23,6 +30,11 @@ export async function readQuery(request: IncomingMessage, fromUrl: string): Prom
     if (!unpacked.ok)
       throw unpacked.reason === 'malformed' ? new QueryError('BAD_ARGUMENTS', 'The body is not gzip.') : tooLarge()
     body = unpacked.body
+  }
+  if (isBodyNativeCompressed) {
+    const expanded = expandNativeBlocks(body, QUERY_BYTES_MAX)
+    if (!expanded.ok) throw expanded.reason === 'malformed' ? new QueryError('BAD_ARGUMENTS', NOT_BLOCKS) : tooLarge()
+    body = expanded.content
   }
   const contentType = header(request, 'content-type') ?? ''
   const sent = /^multipart\//i.test(contentType)

@@ -1,14 +1,20 @@
 import type { Transform } from 'node:stream'
+import { zstdDecompressSync } from 'node:zlib'
 import { cityHash128 } from '../../platform/compression/city-hash.ts'
+import { expandLz4Block } from '../../platform/compression/expand-lz4-block.ts'
 import { compressLz4Block, createBlockStream, createLz4Table } from '../../platform/compression/lz4.ts'
 
 /** Method byte of LZ4, the only one that every client reads. */
 const LZ4 = 0x82
+/** Two more that clients write. */
+const ZSTD = 0x90
+const UNCOMPRESSED = 0x02
+const CHECKSUM_BYTES = 16
 /** Method, compressed size with this head, and size of the content. */
 const HEAD_BYTES = 9
 
 /**
- * ClickHouse's own compression of responses (`compress=1`): blocks of a checksum of 16 bytes, a head of 9 bytes and the compressed content
+ * ClickHouse's own compression of responses (`compress=1`) and requests (`decompress=1`): blocks of a checksum of 16 bytes, a head of 9 bytes and the compressed content
  * (clickhouse.com/docs, Native protocol, compression).
  */
 export function createNativeBlockStream(): Transform {
@@ -31,4 +37,45 @@ function nativeBlock(content: Uint8Array, table: Int32Array): Buffer {
   block.writeUInt32LE(content.length, 5)
   block.set(packed, HEAD_BYTES)
   return Buffer.concat([cityHash128(block), block])
+}
+
+export type ExpandedBlocks =
+  | { readonly ok: true; readonly content: Buffer }
+  | { readonly ok: false; readonly reason: 'too-large' | 'malformed' }
+
+/** The checksum of a block costs as much as some kilobytes; clients write blocks of 64 KiB and more. */
+const BLOCKS_MAX = 64
+const TOO_LARGE: ExpandedBlocks = { ok: false, reason: 'too-large' }
+const MALFORMED: ExpandedBlocks = { ok: false, reason: 'malformed' }
+
+/** The content of a request body of such blocks (`decompress=1`), if it has at most `bytesMax` bytes. */
+export function expandNativeBlocks(body: Buffer, bytesMax: number): ExpandedBlocks {
+  const parts: Buffer[] = []
+  let bytes = 0
+  for (let at = 0; at < body.length; ) {
+    const from = at + CHECKSUM_BYTES
+    if (from + HEAD_BYTES > body.length || parts.length === BLOCKS_MAX) return MALFORMED
+    const end = from + body.readUInt32LE(from + 1)
+    const size = body.readUInt32LE(from + 5)
+    if (end < from + HEAD_BYTES || end > body.length) return MALFORMED
+    bytes += size
+    if (bytes > bytesMax) return TOO_LARGE
+    if (!cityHash128(body.subarray(from, end)).equals(body.subarray(at, from))) return MALFORMED
+    const content = expandBlock(body[from] as number, body.subarray(from + HEAD_BYTES, end), size)
+    if (content?.length !== size) return MALFORMED
+    parts.push(content)
+    at = end
+  }
+  return { ok: true, content: Buffer.concat(parts) }
+}
+
+function expandBlock(method: number, packed: Buffer, bytes: number): Buffer | undefined {
+  if (method === LZ4) return expandLz4Block(packed, bytes)
+  if (method === UNCOMPRESSED) return packed
+  if (method !== ZSTD) return undefined
+  try {
+    return zstdDecompressSync(packed, { maxOutputLength: Math.max(1, bytes) })
+  } catch {
+    return undefined
+  }
 }

@@ -17,6 +17,8 @@ export type QueryRequest = {
   readonly session: SessionFields | undefined
   /** Whether the response consists of ClickHouse's own compressed blocks (`compress=1`). */
   readonly isNativeCompressed: boolean
+  /** Whether the body of the request consists of them (`decompress=1`). */
+  readonly isBodyNativeCompressed: boolean
   /** How ClickHouse buffers the response. Of these the embedded engine knows `wait_end_of_query`. */
   readonly buffering: Readonly<Record<string, string>>
 }
@@ -45,7 +47,6 @@ export type QueryContext = {
 const REFUSED: Readonly<Record<string, string>> = {
   role: 'Roles are set by the plan.',
   quota_key: 'The quota belongs to the token.',
-  decompress: 'Native compression is not supported: use Content-Encoding.',
   user: 'Credentials are not accepted in the URL, because URLs end up in logs: use the Authorization header.',
   password: 'Credentials are not accepted in the URL, because URLs end up in logs: use the Authorization header.',
 }
@@ -71,6 +72,7 @@ export function readQueryRequest(
   const buffering: Record<string, string> = {}
   const session: Record<string, string> = {}
   let isNativeCompressed = false
+  let isBodyNativeCompressed = false
   let database = headers.database
   // Before they are parsed: a long URL has a hundred thousand of them.
   if (search.split('&', FIELDS_MAX + 1).length > FIELDS_MAX)
@@ -83,6 +85,7 @@ export function readQueryRequest(
     else if (name === 'default_format') format = value
     else if (name === 'database') database = value
     else if (name === 'compress') isNativeCompressed = isOn(name, value)
+    else if (name === 'decompress') isBodyNativeCompressed = isOn(name, value)
     else if (SESSION_FIELDS.has(name)) session[name] = value
     else if (name.startsWith('param_')) parameters[name.slice('param_'.length)] = value
     else if (BUFFERING.has(name)) buffering[name] = value
@@ -97,6 +100,7 @@ export function readQueryRequest(
     database: knownDatabase(database, databases),
     session: readSessionFields(session),
     isNativeCompressed,
+    isBodyNativeCompressed,
     buffering,
   }
 }

@@ -2,7 +2,7 @@ import { Transform, type TransformCallback } from 'node:stream'
 
 /**
  * LZ4 by its block and frame formats (github.com/lz4/lz4, doc/lz4_Block_format.md and doc/lz4_Frame_format.md), which Node's zlib does not have. Only
- * compression: a response is compressed in blocks that take well under a millisecond per 10 KiB.
+ * compression (`expand-lz4-block.ts` is the other direction): a response is compressed in blocks that take well under a millisecond per 10 KiB.
  */
 
 /** Size of the blocks of a frame; each is compressed on its own. */
