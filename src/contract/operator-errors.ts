@@ -105,6 +105,12 @@ export const OPERATOR_ERRORS = {
     fix: 'Use the running process (sluice status), stop it, or start with another --state DIR.',
     retryable: true,
   },
+  'start-timeout': {
+    exit: 75,
+    sentence: 'A part of Sluice did not start in time.',
+    fix: 'The machine has too little processor time, memory or disk speed for the start: end what else runs on it, or give it more, and start again. A start after the first needs less time. If it stays, run sluice doctor.',
+    retryable: true,
+  },
   'stopped-early': {
     exit: 1,
     sentence: 'The process ended before everything was closed; usage that it had not written may be lost.',

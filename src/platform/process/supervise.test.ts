@@ -249,6 +249,15 @@ test('replaces an instance that is silent for livenessMs, and no other', async (
   assert.equal(clock.pendingTimers(), 0)
 })
 
+test('a first start without a sign of life fails with the name of the part, and not as a bug', async () => {
+  const { clock, supervised } = rig({ name: 'the thread relay', livenessMs: 1000, firstStartsMax: 1 })
+  await clock.advanceAsync(1250)
+  await assert.rejects(supervised.started, {
+    code: 'start-timeout',
+    message: 'the thread relay gave no sign of life for 1000 ms while it started',
+  })
+})
+
 test('a stall of the supervising thread does not count as silence of the instance', () => {
   // After a stall the timer of the runtime runs once, however long the stall was.
   const clock = createManualClock()

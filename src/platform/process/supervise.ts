@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict'
 import { type Backoff, type BackoffOptions, createBackoff } from '../../core/backoff.ts'
 import type { Clock, Timer } from '../../core/clock.ts'
+import { ServiceError } from '../../core/error.ts'
 import type { Random } from '../../core/random.ts'
 
 /** `waiting`: the last instance failed; it is being closed, or the delay before the next start runs. */
 export type SupervisedState = 'starting' | 'running' | 'waiting' | 'stopped'
 
 export type SuperviseOptions = {
+  /** What is supervised, for errors: `the thread gateway`. */
+  readonly name?: string | undefined
   /** Delays before restarts. */
   readonly backoff: BackoffOptions
   /** An instance that was ready for this long resets the backoff. Default 0: becoming ready resets it. */
@@ -161,7 +164,7 @@ class Supervisor<Instance extends AsyncDisposable> implements Supervised<Instanc
     const { livenessMs } = this.#options
     if (livenessMs !== undefined) {
       this.#livenessTimer = this.#deps.clock.setRepeating(livenessMs / LIVENESS_TICKS, () => {
-        if (++silentTicks > LIVENESS_TICKS) events.failed(new Error(`no sign of life for ${livenessMs} ms`))
+        if (++silentTicks > LIVENESS_TICKS) events.failed(this.#silence(livenessMs))
       })
       this.#livenessTimer.unref?.()
     }
@@ -170,6 +173,13 @@ class Supervisor<Instance extends AsyncDisposable> implements Supervised<Instanc
     } catch (error) {
       events.failed(errorOf(error))
     }
+  }
+
+  /** Before the first start is complete this is a slow machine more often than a fault: loading the code takes processor time and disk. */
+  #silence(livenessMs: number): Error {
+    const { name = 'a thread' } = this.#options
+    const message = `${name} gave no sign of life for ${livenessMs} ms`
+    return this.#hasStarted ? new Error(message) : new ServiceError('start-timeout', `${message} while it started`)
   }
 
   #ready(): void {

@@ -119,7 +119,7 @@ export async function startDecoded(
 
   const supervised = opening.use(
     supervise(
-      { backoff: RESTART, livenessMs: LIVENESS_MS, firstStartsMax: 1 },
+      { name: 'the decoding thread', backoff: RESTART, livenessMs: LIVENESS_MS, firstStartsMax: 1 },
       {
         clock,
         random,

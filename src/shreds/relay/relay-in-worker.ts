@@ -117,7 +117,7 @@ export async function startRelayInWorker(options: RelayOptions, deps: RelayWorke
 
   const supervised = opening.use(
     supervise(
-      { backoff: RESTART, livenessMs: LIVENESS_MS, firstStartsMax: 1 },
+      { name: 'the relay thread', backoff: RESTART, livenessMs: LIVENESS_MS, firstStartsMax: 1 },
       {
         clock,
         random,

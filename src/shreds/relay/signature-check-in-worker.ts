@@ -58,7 +58,7 @@ export async function startSignatureCheckInWorker(
   }
 
   const supervised = supervise(
-    { backoff: RESTART, livenessMs: LIVENESS_MS },
+    { name: 'the signature thread', backoff: RESTART, livenessMs: LIVENESS_MS },
     {
       clock,
       random,

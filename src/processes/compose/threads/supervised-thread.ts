@@ -181,7 +181,7 @@ export async function startSupervisedThread(
   }
 
   const supervised = supervise<Instance>(
-    { backoff: RESTART, resetAfterMs: RESET_AFTER_MS, livenessMs: LIVENESS_MS, firstStartsMax: 1 },
+    { name: `the ${part}`, backoff: RESTART, resetAfterMs: RESET_AFTER_MS, livenessMs: LIVENESS_MS, firstStartsMax: 1 },
     {
       clock,
       random,
