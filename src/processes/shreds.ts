@@ -46,7 +46,7 @@ export async function startShredsProcess(settings: Settings, deps: ReloadingDeps
     env: deps.env,
     partsOf: () => PARTS,
     setPlans: access.setPlans,
-    sections: ['log', 'plans', ...PARTS],
+    sections: ['log', 'drain', 'plans', ...PARTS],
     // The schedule is followed from the start or not at all.
     setNodes: (next) => upstreams?.reload(next.config.upstreams),
   })

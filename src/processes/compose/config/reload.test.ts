@@ -10,7 +10,7 @@ const node = (name: string, more = '') =>
   `[[upstreams.nodes]]\nname = "${name}"\nrpc = "http://192.0.2.1:8899"\ngrpc = "http://192.0.2.1:10000"\n${more}\n`
 
 /** A process on a configuration of these nodes, as `sluice serve` reloads it. */
-async function start(text: string, files: Readonly<Record<string, string>> = {}) {
+async function start(text: string, files: Readonly<Record<string, string>> = {}, sections?: readonly string[]) {
   const home = await temporaryFolder()
   for (const [name, content] of Object.entries(files)) writeFileSync(home.file(name), content, { mode: 0o600 })
   const file = home.file('sluice.toml')
@@ -22,6 +22,7 @@ async function start(text: string, files: Readonly<Record<string, string>> = {})
     env: {},
     partsOf: () => ['upstreams', 'metrics', 'billing', 'notices'],
     setNodes: () => Promise.resolve([]),
+    ...(sections && { sections }),
   })
   return {
     write: (name: string, content: string) => writeFileSync(home.file(name), content, { mode: 0o600 }),
@@ -139,4 +140,12 @@ test('a removed plan is reported as removed, and not that its limits are in effe
     'plan gold is removed; subscriptions that have it have the smallest plan until: sluice sub limit SUB --plan PLAN',
   ])
   assert.deepEqual((await on.reload('')).message, ['nothing changed'])
+})
+
+test('a process of one service reports the addresses that customers use, of every service: its cards and documents name them', async () => {
+  await using on = await start(node('a'), {}, ['log', 'upstreams'])
+  const { needRestart } = await on.reload(
+    `host = "rpc.example.net"\n${node('a')}[sender]\npublicUrl = "https://send.example.net"\nresendMs = 500\n[bundle.ws]\npublicUrl = "wss://rpc.example.net"\n`,
+  )
+  assert.deepEqual(needRestart.toSorted(), ['bundle.ws.publicUrl', 'host', 'sender.publicUrl'])
 })

@@ -21,7 +21,7 @@ type ReloadDeps = {
   readonly setPlans?: (plans: Plans) => void
   /** Applies the log level in the threads. */
   readonly setLogLevel?: (level: string) => void
-  /** The sections that this process uses; all where it is missing. */
+  /** The sections that this process uses, besides the addresses that customers use; all where it is missing. */
   readonly sections?: readonly string[]
   /** Applies the upstream nodes and reads their secrets again; undefined where the new list needs a restart. Rejects, and changes nothing, for invalid ones. */
   readonly setNodes: (next: Settings) => Promise<readonly NodeChange[]> | undefined
@@ -35,6 +35,8 @@ const DECODED = /^upstreams\.nodes\.\d+\.decoded$/
 const SIGN_IN = /^admin\.oidc(\.|$)/
 /** Read at each use. */
 const WEBHOOKS = /^notices\.webhooks\./
+/** Addresses that customers use: the cards and documents of every process name them, also those of other services. */
+const PUBLIC_ADDRESSES = /^(host|(bundle\.(rpc|ws|grpc|entries)|sender|indexer|execution)\.publicUrl)$/
 /** Values that a reload applies. All others need a restart. */
 const LIVE = [/^log\.level$/, /^plans\./, NODES, SIGN_IN]
 
@@ -54,7 +56,7 @@ export function reloadFrom(started: Settings, deps: ReloadDeps): Reload {
   const inForce = valuesOf(started)
   const merged = mergedOf(started)
   const secrets = hashSecrets(started, deps)
-  const isUsed = (key: string) => deps.sections?.includes(key.slice(0, key.indexOf('.'))) ?? true
+  const isUsed = (key: string) => isUsedIn(deps.sections, key)
   let last: Promise<unknown> = Promise.resolve()
   return () => {
     const done = last.then(reload)
@@ -134,6 +136,10 @@ async function hashSecrets(
     if (secret !== undefined) hashes.set(key, createHash('sha256').update(secret.reveal()).digest('hex'))
   }
   return hashes
+}
+
+function isUsedIn(sections: readonly string[] | undefined, key: string): boolean {
+  return sections === undefined || PUBLIC_ADDRESSES.test(key) || sections.includes(key.slice(0, key.indexOf('.')))
 }
 
 const PLAN = /^plans\.([^.]+)\./
