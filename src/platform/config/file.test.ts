@@ -223,3 +223,32 @@ test('a key named __proto__ changes no prototype', async () => {
   assert.equal(({} as { polluted?: number }).polluted, undefined)
   assert(issue !== undefined)
 })
+
+test('refuses text that is not UTF-8 and names the line', async () => {
+  using folder = makeTestFolder()
+  const file = folder.file('sluice.toml')
+  writeFileSync(file, Buffer.from('logLevel = "warn"\n# caf\xe9\n', 'latin1'))
+  await assert.rejects(loadConfig({ schema, file, env: {} }), /sluice\.toml:2:1 not TOML: this line is not UTF-8/)
+})
+
+test('reads no more of a file than a config may have, in bytes', async () => {
+  using folder = makeTestFolder()
+  const file = folder.file('sluice.toml')
+  writeFileSync(file, `#${'é'.repeat(524_288)}`)
+  for (const large of [file, '/dev/zero'])
+    await assert.rejects(loadConfig({ schema, file: large, env: {} }), /is larger than 1048576 bytes/)
+})
+
+test('a value that fits no member of a union gets all of them, and the nearest word', async () => {
+  const rate = z.union([z.number(), z.union([z.literal('unlimited'), z.null()])])
+  const messageFor = (text: string) =>
+    loadConfig({ schema: z.strictObject({ rate }), env: { SLUICE_RATE: text } }).then(
+      () => assert.fail('was accepted'),
+      (error: unknown) => (error as ConfigError).message,
+    )
+  assert.equal(
+    await messageFor('"unlimted"'),
+    'SLUICE_RATE rate: expected number or unlimited (did you mean unlimited?)',
+  )
+  assert.equal(await messageFor('true'), 'SLUICE_RATE rate: expected number or unlimited')
+})

@@ -1,5 +1,6 @@
+import { isUtf8 } from 'node:buffer'
 import { readFileSync, statSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { parse, TomlError } from 'smol-toml'
 import type { z } from 'zod'
@@ -75,10 +76,14 @@ export async function loadConfig<Schema extends z.ZodType>(
   }
 }
 
-/** The text of one top-level key, without the checks of `loadConfig`. Undefined when the file cannot be read, is not TOML or lacks the key. */
+/**
+ * The text of one top-level key, without the checks of `loadConfig`. Undefined when the file cannot be read, is not TOML or lacks the key, and for a pipe,
+ * which can be read once.
+ */
 export function readTopLevelText(file: string, key: string): string | undefined {
   try {
-    if (statSync(file).size > FILE_BYTES_MAX) return undefined
+    const found = statSync(file)
+    if (!found.isFile() || found.size > FILE_BYTES_MAX) return undefined
     const value = (parse(readFileSync(file, 'utf8')) as Record<string, unknown>)[key]
     return typeof value === 'string' ? value : undefined
   } catch {
@@ -90,15 +95,16 @@ type Source = { file: string; table: Record<string, unknown>; positions: Map<str
 
 async function readSource(given: string): Promise<Source> {
   const file = resolve(given)
-  const text = await readFile(file, 'utf8').catch((error: unknown) => {
+  const bytes = await readStart(file, FILE_BYTES_MAX + 1).catch((error: unknown) => {
     throw new ConfigError([{ file: given, path: [], message: `cannot be read: ${messageOf(error)}` }], {
       fix: unreadableFix(given, error),
       cause: error,
     })
   })
-  if (text.length > FILE_BYTES_MAX) {
+  if (bytes.length > FILE_BYTES_MAX) {
     throw new ConfigError([{ file: given, path: [], message: `is larger than ${FILE_BYTES_MAX} bytes` }])
   }
+  const text = decodeText(bytes, given)
   try {
     const table = parse(text) as Record<string, unknown>
     return { file, table, positions: findKeyPositions(text) }
@@ -112,6 +118,27 @@ async function readSource(given: string): Promise<Source> {
       : 'Correct the line named above (text must be in quotes), then run: sluice config check'
     throw new ConfigError([{ file: given, line: error.line, column: error.column, path: [], message }], { fix })
   }
+}
+
+/** At most this many bytes: a device has no end. */
+async function readStart(file: string, bytesMax: number): Promise<Buffer> {
+  await using handle = await open(file)
+  const bytes = Buffer.alloc(bytesMax)
+  let length = 0
+  for (let read = -1; read !== 0 && length < bytesMax; length += read)
+    read = (await handle.read(bytes, length, bytesMax - length, null)).bytesRead
+  return bytes.subarray(0, length)
+}
+
+/** Bytes that are not UTF-8 would become replacement characters in names and addresses. */
+function decodeText(bytes: Buffer, file: string): string {
+  const text = bytes.toString('utf8')
+  if (isUtf8(bytes)) return text
+  const lines = bytes.toString('latin1').split('\n')
+  const line = 1 + lines.findIndex((each) => !isUtf8(Buffer.from(each, 'latin1')))
+  throw new ConfigError([{ file, line, path: [], message: 'not TOML: this line is not UTF-8' }], {
+    fix: 'Save the file as UTF-8, then run: sluice config check',
+  })
 }
 
 /** A file that is there must not be written anew. */

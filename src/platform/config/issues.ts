@@ -60,14 +60,15 @@ function fromIssue(issue: Issue, context: Context, above: KeyPath): ConfigIssue[
       if (valueAt(context.input, path) === undefined) return [{ ...position(path), path, message: 'is required' }]
       const nearest = nearestCase(issue.errors)
       if (nearest) return nearest.flatMap((inner) => fromIssue(inner, context, path))
-      break
+      const known = alternativesOf(issue.errors)
+      if (known.length === 0) break
+      const fix = suggestion(valueAt(context.input, path), known)
+      return [{ ...position(path), path, message: `expected ${known.join(' or ')}`, fix }]
     }
     case 'invalid_value': {
-      const given = valueAt(context.input, path)
       const known = issue.values.map(String)
-      const near = typeof given === 'string' ? didYouMean(given, known) : undefined
       const message = known.length === 1 ? `must be ${known[0]}` : `must be one of ${known.join(', ')}`
-      return [{ ...position(path), path, message, fix: near === undefined ? undefined : `did you mean ${near}?` }]
+      return [{ ...position(path), path, message, fix: suggestion(valueAt(context.input, path), known) }]
     }
     case 'invalid_type': {
       const isMissing = valueAt(context.input, path) === undefined
@@ -87,6 +88,20 @@ function nearestCase(cases: readonly (readonly Issue[])[]): readonly Issue[] | u
     .toSorted((a, b) => depth(b) - depth(a) || a.length - b.length)
   // When none matched further than the others, the general message is clearer than one member's.
   return ranked[0] && depth(ranked[0]) > 0 ? ranked[0] : undefined
+}
+
+/** The types and words that the members of a union accept. TOML has no null. */
+function alternativesOf(cases: readonly (readonly Issue[])[]): string[] {
+  return cases.flat().flatMap((issue) => {
+    if (issue.code === 'invalid_union') return alternativesOf(issue.errors)
+    if (issue.code === 'invalid_value') return issue.values.map(String)
+    return issue.code === 'invalid_type' && issue.expected !== 'null' ? [issue.expected] : []
+  })
+}
+
+function suggestion(given: unknown, known: readonly string[]): string | undefined {
+  const near = typeof given === 'string' ? didYouMean(given, known) : undefined
+  return near === undefined ? undefined : `did you mean ${near}?`
 }
 
 function plain(message: string): string {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { temporaryFolder } from '../../../../../test/support/cli.ts'
+import { BARE_ENV, CLI, temporaryFolder } from '../../../../../test/support/cli.ts'
 import { sluiceHere } from '../../../../../test/support/cli-in-process.ts'
 import { openControlSocket } from '../../../../platform/process/control-socket.ts'
 import { silentLogger } from '../../../../platform/telemetry/logger.ts'
@@ -50,4 +51,17 @@ test('config check refuses what the start refuses: two sources of events, a miss
   assert.equal((await check(identity)).code, 0)
   const off = await check('[execution]\nenabled = false\nsimulated = true\nring = "/run/ring"\n')
   assert.equal(off.code, 0, 'serve does not use it')
+})
+
+test('config check of a pipe checks what comes out of it: it is read once', async () => {
+  await using home = await temporaryFolder()
+  const words = '"$0" --disable-warning=ExperimentalWarning "$1" config check --config /dev/stdin'
+  const line = `echo 'nonsense = 1' | ${words}`
+  const { status, stderr } = spawnSync('sh', ['-c', line, process.execPath, CLI], {
+    cwd: home.path,
+    env: { ...BARE_ENV, XDG_RUNTIME_DIR: '/dev/null' },
+    encoding: 'utf8',
+  })
+  assert.equal(status, 78, stderr)
+  assert.match(stderr, /nonsense: unknown key/)
 })
