@@ -8,18 +8,25 @@ import { cliErrorOf, docsUrl, formatError } from './errors.ts'
 
 /** Read from `argv` before flags are parsed, so that parse errors are JSON too. */
 export function wantsJson(argv: readonly string[]): boolean {
-  return (
-    argv.includes('--json') || argv.some((word, at) => word === 'json' && /^(-o|--output)$/.test(argv[at - 1] ?? ''))
+  return argv.some(
+    (word, at) =>
+      word === '--json' ||
+      /^(-o|--output)=json$/.test(word) ||
+      (word === 'json' && /^(-o|--output)$/.test(argv[at - 1] ?? '')),
   )
 }
 
 /** Replaces the error texts of stricli: each has a message and a fix, as text or as JSON. */
 export function createApplicationText(argv: readonly string[]): ApplicationText {
   const json = wantsJson(argv)
-  const usageError = (message: string, fix: string): string =>
-    json
-      ? JSON.stringify({ code: 'usage', message, fix, docs_url: docsUrl('usage'), retryable: false })
-      : `error: ${message}\n  fix: ${fix}`
+  let isReported = false
+  const usageError = (message: string, fix: string): string => {
+    if (!json) return `error: ${message}\n  fix: ${fix}`
+    // The library reports each mistake by itself. JSON is one object: that of the first.
+    if (isReported) return ''
+    isReported = true
+    return JSON.stringify({ code: 'usage', message, fix, docs_url: docsUrl('usage'), retryable: false })
+  }
   const firstFlag = argv.findIndex((word) => word.startsWith('-'))
   const route = argv
     .slice(0, firstFlag === -1 ? 2 : Math.min(firstFlag, 2))
@@ -39,7 +46,8 @@ export function createApplicationText(argv: readonly string[]): ApplicationText 
       const message = formatMessageForArgumentScannerError(error, {
         FlagNotFoundError: ({ input, corrections }) =>
           `unknown flag --${input}${corrections.length > 0 ? `, did you mean ${orList(corrections.map((flag) => `--${flag}`))}?` : ''}`,
-        UnsatisfiedFlagError: ({ externalFlagName }) => `--${externalFlagName} is required`,
+        UnsatisfiedFlagError: ({ externalFlagName }) =>
+          `--${externalFlagName} ${isTyped(argv, externalFlagName) ? 'needs a value' : 'is required'}`,
       })
       return usageError(lowerFirst(message), helpOf)
     },
@@ -49,6 +57,12 @@ export function createApplicationText(argv: readonly string[]): ApplicationText 
     commandErrorResult: (error) => formatError(error, json),
     formatException: (error) => cliErrorOf(error).message,
   }
+}
+
+/** Whether the flag is there: `--some-flag`, `--someFlag`, or `-s` for it. */
+function isTyped(argv: readonly string[], name: string): boolean {
+  const bare = (text: string) => text.replaceAll('-', '').toLowerCase()
+  return argv.some((word) => (word.startsWith('--') ? bare(word) === bare(name) : word === `-${name.charAt(0)}`))
 }
 
 function orList(words: readonly string[]): string {

@@ -12,6 +12,10 @@ test('a typo gets a suggestion, exit code 2 and no stack', async () => {
     [['sub', 'creat'], /did you mean "create"/],
     [['sub', 'list', '--custmer', 'x'], /--customer/],
     [['plan', 'show'], /PLAN/],
+    [['sub', 'renew', 'acme'], /--until is required/],
+    [['sub', 'renew', 'acme', '--until'], /--until needs a value/],
+    [['sub', 'limit', 'acme', '--unitsPerSecond', '--json=false'], /--units-per-second needs a value/],
+    [['sub', 'list', '-o'], /--output needs a value/],
   ]
   for (const [words, pattern] of cases) {
     const { code, stdout, stderr } = await sluiceHere(words)
@@ -29,6 +33,10 @@ test('an error as JSON has the five members, on standard error', async () => {
     ['sub', 'show', 'nobody', '--json'],
     ['nonsense', '--json'],
     ['sub', 'list', '--bogus', '--json'],
+    ['sub', 'list', '--bogus', '--output=json'],
+    ['usage', '-o=json', '--since', 'never'],
+    // Without a name and without --customer.
+    ['sub', 'create', '--json'],
     ['sub', 'create', 'x', '--customer', 'y', '--products', 'shreds-decoded', '--print-token', '--json'],
   ]) {
     const { code, stdout, stderr } = await sluiceHere(words, { SLUICE_STATE: home.file('.sluice') })

@@ -18,10 +18,11 @@ for (const command of ['shreds', 'sender', 'gateway', 'indexer run', 'execution'
     await running.line(/"msg":"started"/)
     const reload = () => sluice(['reload', '--state', home.file('state')], { cwd: home.path })
 
-    writeFileSync(file, `[log]\nlevel = "warn"\n${node}`)
+    writeFileSync(file, `[log]\nlevel = "warn"\n[drain]\ndeadlineMs = 20000\n${node}`)
     const changed = await reload()
     assert.equal(changed.code, 0, changed.stderr)
     assert.match(changed.stdout + changed.stderr, /log\.level is in effect/)
+    assert.match(changed.stdout + changed.stderr, /drain\.deadlineMs needs a restart/)
 
     writeFileSync(file, `${node}[[upstreams.nodes]]\nname = "b"\nrpc = "http://127.0.0.1:2"\nallowPrivate = true\n`)
     const added = await reload()
