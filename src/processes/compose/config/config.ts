@@ -63,7 +63,9 @@ export const configSchema = z.strictObject({
     lameDuckMs: integer(0, 60_000).default(5000).describe('Time between not ready and closing the sockets.'),
     deadlineMs: integer(1000, 300_000)
       .default(25_000)
-      .describe('Time from the first signal to the exit, even if requests are open.'),
+      .describe(
+        'Time from the first signal to the exit, even if requests are open. Above 35 s raise TimeoutStopSec= of the unit or the stop time of the container too: both end the process after 40 s.',
+      ),
   }),
   memory: section('Memory limits: new connections are refused before existing ones are affected.', {
     residentBytesMax: integer(64 * MIB, 1024 * 1024 * MIB)
