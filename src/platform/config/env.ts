@@ -11,7 +11,7 @@ const LEVELS_MAX = 16
 /**
  * Overrides from the environment: `SLUICE_BUNDLE__WS__QUERY_TOKEN=true` sets `bundle.ws.queryToken`. Case and single
  * underscores are ignored, two underscores go one level down. A name with a level that matches no schema key is an
- * issue, since a misspelt override would otherwise be ignored; a name without a level may belong to another program.
+ * issue, since a misspelt override would otherwise be ignored; a name without a level may belong to another program, and sets nothing when it is empty.
  */
 export function readEnv(
   env: Readonly<Record<string, string | undefined>>,
@@ -23,6 +23,7 @@ export function readEnv(
     if (!variable.startsWith(ENV_PREFIX) || text === undefined) continue
     const names = variable.slice(ENV_PREFIX.length).split('__')
     if (names.some((name) => name === '') || names.length > LEVELS_MAX) continue
+    if (text === '' && names.length === 1) continue
     const found = findKey(names, schema)
     if ('path' in found) overrides.push({ path: found.path, variable, value: readValue(text, found.schema) })
     else if (names.length > 1) problems.push({ variable, ...found })

@@ -202,6 +202,14 @@ test('mistakes in the environment and on the command line name their source', as
   ])
 })
 
+test('an empty variable without a level sets nothing, as SLUICE_CONFIG and SLUICE_STATE', async () => {
+  const config = await load({ text: 'logLevel = "warn"\n', env: { SLUICE_LOG_LEVEL: '' } })
+  assert.equal(config.value.logLevel, 'warn')
+  assert.deepEqual(await issuesOf({ env: { SLUICE_BUNDLE__LISTEN__PORT: '' } }), [
+    'SLUICE_BUNDLE__LISTEN__PORT bundle.listen.port: expected number, received string',
+  ])
+})
+
 test('names a file that cannot be read', async () => {
   await assert.rejects(
     loadConfig({ schema, file: '/nowhere/sluice.toml', env: {} }),
