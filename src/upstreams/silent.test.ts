@@ -72,6 +72,33 @@ describe('a silent node', () => {
     await advanceUntil(on.clock, 'it is back', () => on.stateOf('a')?.state === 'healthy')
   })
 
+  test('is noticed also when it responded to something else after the probe that has no response', async () => {
+    await using on = await setUp(['a', 'b'])
+    const [node] = on.nodes as [FakeNode]
+    node.fault = 'hang'
+    const probes = () => node.requests.filter(({ method }) => method === 'getSlot').length
+    const before = probes()
+    await advanceUntil(on.clock, 'it is probed', () => probes() > before)
+    node.fault = undefined
+    on.clock.advance(300)
+    const reads = Array.from({ length: 8 }, () => on.send('getBalance'))
+    await until('every read has ended', () => reads.every(({ outcome }) => outcome !== undefined))
+    assert.ok(reads.map(servedBy).includes('a'))
+    on.silence(0)
+    const tookMs = await advanceUntil(on.clock, 'it is out', () => on.stateOf('a')?.state === 'failing')
+    assert.ok(tookMs <= 1000, `${tookMs} ms, before the probe reached its timeout`)
+  })
+
+  test('is probed every second from the start on', async () => {
+    await using on = await setUp(['a', 'b'])
+    const [, node] = on.nodes as [FakeNode, FakeNode]
+    const probes = () => node.requests.filter(({ method }) => method === 'getSlot').length
+    for (let count = probes(), until = count + 4; count < until; count++) {
+      const tookMs = await advanceUntil(on.clock, 'it is probed', () => probes() > count)
+      assert.ok(tookMs <= 1100, `${tookMs} ms`)
+    }
+  })
+
   test('keeps a write that it may have received: it is never repeated', async () => {
     await using on = await setUp(['a', 'b'])
     on.silence(0)

@@ -19,8 +19,8 @@ export type ProbeResult =
   /** The length of a slot by the node's own statistics. */
   | { readonly kind: 'slot-length'; readonly ms: number }
   | { readonly kind: 'failed'; readonly reason: string; readonly hasResponded: boolean }
-  /** Nothing was heard of it since the probe was sent, `elapsedMs` ago. */
-  | { readonly kind: 'silent'; readonly silentMs: number; readonly elapsedMs: number }
+  /** Nothing was heard of it for `silentMs`, in which a probe was in flight. */
+  | { readonly kind: 'silent'; readonly silentMs: number }
   /** All that is known of it, for a thread that begins to use it. */
   | {
       readonly kind: 'known'
@@ -88,16 +88,24 @@ export function startProbes(
     applyProbeResult(node, result, { nowMs: clock.monotonicMs(), onSlot, onSlotLength })
   }
 
+  /** Until the probe has ended: the node may become silent after a response to something else, in this thread or in another. */
+  function watchSilence(startedMs: number, delayMs: number): void {
+    silence = clock.setTimer(delayMs, () => {
+      const { silentMs } = options
+      const quietMs = clock.monotonicMs() - Math.max(startedMs, node.heardAtMs)
+      const isSilent = quietMs >= silentMs
+      watchSilence(startedMs, isSilent ? silentMs : silentMs - quietMs)
+      if (isSilent) found({ kind: 'silent', silentMs })
+    })
+    silence.unref?.()
+  }
+
   function probe(): void {
     if (isProbing || isClosed) return
     isProbing = true
     onProbe?.()
     const startedMs = clock.monotonicMs()
-    silence = clock.setTimer(options.silentMs, () => {
-      if (node.heardAtMs >= startedMs) return
-      found({ kind: 'silent', silentMs: options.silentMs, elapsedMs: clock.monotonicMs() - startedMs })
-    })
-    silence.unref?.()
+    watchSilence(startedMs, options.silentMs)
     call(SLOT, (outcome) => {
       isProbing = false
       silence?.cancel()
@@ -125,11 +133,14 @@ export function startProbes(
     })
   }
 
+  function probeClosed(): void {
+    if (node.breaker.state === 'closed') probe()
+  }
+
   // A random start spreads the probes of different nodes.
   let timer = clock.setTimer(randomInt(random, options.probeMs), () => {
-    timer = clock.setRepeating(options.probeMs, () => {
-      if (node.breaker.state === 'closed') probe()
-    })
+    probeClosed()
+    timer = clock.setRepeating(options.probeMs, probeClosed)
     timer.unref?.()
   })
   timer.unref?.()
@@ -183,7 +194,7 @@ export function applyProbeResult(
       return
     case 'silent':
       // This thread may have had a response to a call meanwhile.
-      if (node.heardAtMs < nowMs - result.elapsedMs) node.markSilent(result.silentMs)
+      if (node.heardAtMs <= nowMs - result.silentMs) node.markSilent(result.silentMs)
       return
     case 'known':
       if (result.latencyMs !== undefined) node.responded(result.latencyMs)
