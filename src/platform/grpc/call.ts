@@ -122,7 +122,9 @@ export function createGrpcCall(
     reader = messages
     if (isPaused) messages.pause()
     stream.on('data', (chunk: Buffer) => messages.push(chunk))
-    stream.on('end', () => messages.end())
+    // A request without a body may have ended before the call was admitted. The caller adds its listeners first.
+    if (stream.readableEnded) queueMicrotask(() => messages.end())
+    else stream.on('end', () => messages.end())
   }
 
   function sendHeaders(metadata: Readonly<Record<string, string>> = {}): void {

@@ -185,6 +185,15 @@ test('malformed framing ends the call with INTERNAL', async () => {
   assert.equal((await rawCall(port, {}, Buffer.from([0, 0, 0, 0, 9, 1])))['grpc-status'], '13')
 })
 
+test('a call whose request ended without a message before it was admitted learns of that', async () => {
+  const admitted = Promise.withResolvers<void>()
+  await using echoed = await startEcho({}, (call) => void admitted.promise.then(() => echo(call)))
+  const response = rawCall(echoed.server.address.port, {}, undefined)
+  await until('the call arrived', () => echoed.calls.length === 1)
+  setImmediate(() => setImmediate(admitted.resolve))
+  assert.equal((await response)['grpc-status'], '0')
+})
+
 test('responds with an HTTP status to what is not gRPC', async () => {
   await using echoed = await startEcho()
   const { port } = echoed.server.address
