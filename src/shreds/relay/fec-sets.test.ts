@@ -1,8 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createNodeSha256 } from '../../solana/crypto/node-sha256.ts'
+import { createLeafHasher } from '../../solana/shred/fec-set-proofs.ts'
 import { SIGNATURE_BYTES } from '../../solana/shred/shred.ts'
 import { FEC_SETS_MAX, FecSets, SET_STATE } from './fec-sets.ts'
+
+const newSets = () => {
+  const sha256 = createNodeSha256()
+  return new FecSets(sha256, createLeafHasher(sha256))
+}
 
 const signatureOf = (number: number) => {
   const bytes = new Uint8Array(SIGNATURE_BYTES)
@@ -11,7 +17,7 @@ const signatureOf = (number: number) => {
 }
 
 test('a full ring replaces the oldest signed set, and never a pending one', () => {
-  const sets = new FecSets(createNodeSha256())
+  const sets = newSets()
   const add = (number: number) => sets.add(number, 0, signatureOf(number), 0)
   const find = (number: number, state: number) => sets.find(number, 0, signatureOf(number), 0, state)
   const pending = add(0)
@@ -26,7 +32,7 @@ test('a full ring replaces the oldest signed set, and never a pending one', () =
 })
 
 test('a set is found by slot, index and signature together, among others of its chain', () => {
-  const sets = new FecSets(createNodeSha256())
+  const sets = newSets()
   const first = sets.add(5, 1, signatureOf(1), 0)
   const second = sets.add(5, 1, signatureOf(2), 0)
   // Slots this far apart share a chain.

@@ -1,6 +1,6 @@
 import { copyBytes } from '../../core/copy-bytes.ts'
 import type { Sha256 } from '../../core/sha256.ts'
-import { FecSetTrees } from '../../solana/shred/fec-set-proofs.ts'
+import { FecSetTrees, type LeafHasher } from '../../solana/shred/fec-set-proofs.ts'
 import { SIGNATURE_BYTES } from '../../solana/shred/shred.ts'
 
 /** FEC sets that are held: about thirty slots of full blocks, at most 12 MB. The oldest are replaced. */
@@ -24,8 +24,8 @@ export class FecSets {
   readonly #nexts = new Int32Array(FEC_SETS_MAX).fill(-1)
   #oldest = 0
 
-  constructor(sha256: Sha256) {
-    this.trees = new FecSetTrees(FEC_SETS_MAX, sha256)
+  constructor(sha256: Sha256, leaves: LeafHasher) {
+    this.trees = new FecSetTrees(FEC_SETS_MAX, sha256, leaves)
   }
 
   /** The newest set with this identity in one of the states; -1 without one. */

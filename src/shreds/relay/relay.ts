@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/clock.ts'
-import type { Sha256 } from '../../core/sha256.ts'
+import type { Sha256, Sha256Lanes } from '../../core/sha256.ts'
 import type { UdpPort } from '../../platform/udp/port.ts'
 import { openInputWriter } from '../decoded/input-ring.ts'
 import { createDecodedFeed } from './decoded-feed.ts'
@@ -14,6 +14,7 @@ export type RelayDeps = {
   readonly port: UdpPort
   readonly clock: Pick<Clock, 'monotonicMs'>
   readonly sha256: Sha256
+  readonly lanes?: Sha256Lanes | undefined
   post(message: FromRelay): void
   /** The next message for the relay, if one has come. */
   poll(): ToRelay | undefined
@@ -23,9 +24,9 @@ const REPORT_MS = 200
 
 /** Runs in its own thread: receives packets, drops duplicates, verifies signatures and fans out. Returns after a `stop` message. */
 export async function runRelay(options: RelayOptions, deps: RelayDeps): Promise<void> {
-  const { port, clock, sha256, post, poll } = deps
+  const { port, clock, post, poll } = deps
   const ring = options.signatureMemory && openSignatureSubmitter(options.signatureMemory)
-  const verifier = createVerifier({ failuresPerSecond: options.signatureFailuresPerSecond }, { sha256, ring })
+  const verifier = createVerifier({ failuresPerSecond: options.signatureFailuresPerSecond }, { ...deps, ring })
   verifier.setLeaders(options.leaders)
   const selector = createSelector(port.arena, { ...options, sources: options.port.sources.length }, verifier)
   using fanOut = createFanOut(port, options, clock.monotonicMs())

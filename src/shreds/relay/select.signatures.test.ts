@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { createRandom, repeatsOf, seedOf } from '../../../test/support/property.ts'
+import { createTestLanes } from '../../../test/support/sha256-lanes.ts'
 import { blockPackets, LEADER, LEADER_ID, VERSION } from '../../../test/support/shreds.ts'
 import { BATCH_PACKETS, CELL_BYTES, type PacketArena } from '../../platform/udp/port.ts'
 import { createSigningKey, importPublicKey, verifyEd25519 } from '../../solana/crypto/ed25519.ts'
@@ -36,12 +37,16 @@ function createArena(spare: number): PacketArena {
 }
 
 /** A selector whose checking thread is the test. */
-function start(spare = 128, { version }: { version: number | undefined } = { version: VERSION }) {
+function start(
+  spare = 128,
+  settings: { version?: number | undefined; lanes?: ReturnType<typeof createTestLanes> | undefined } = {},
+) {
+  const version = 'version' in settings ? settings.version : VERSION
   const memory = createSignatureMemory()
   const arena = createArena(spare)
   const verifier = createVerifier(
     { failuresPerSecond: 100_000 },
-    { sha256: createNodeSha256(), ring: openSignatureSubmitter(memory) },
+    { sha256: createNodeSha256(), lanes: settings.lanes, ring: openSignatureSubmitter(memory) },
   )
   verifier.setLeaders(SCHEDULE)
   const options = { version, signatures: 'auto', limits: LIMITS, limitsMax: LIMITS, sources: 1 } as const
@@ -242,11 +247,32 @@ describe('with a checking thread', () => {
     assert.equal(sent.length, 4)
   })
 
+  test('packets are hashed together that will be verified: no duplicates, and none whose leader is not known', () => {
+    const lanes = createTestLanes()
+    const { sent, receive, release, openReader, verifier } = start(128, { lanes })
+    const reader = openReader()
+    reader.setAlive(true)
+    const packets = blockPackets(500)
+    receive(packets.slice(0, 10), 0)
+    assert.deepEqual(lanes.runs.splice(0), [8], 'two are hashed alone')
+    check(reader)
+    release(0)
+    receive([...packets.slice(0, 10), ...packets.slice(20, 24)], 1)
+    assert.deepEqual(lanes.runs.splice(0), [4])
+    verifier.setLeaders([])
+    receive(blockPackets(501).slice(0, 8), 2)
+    assert.deepEqual(lanes.runs, [])
+    verifier.setLeaders(SCHEDULE)
+    receive(packets.slice(30, 34), 3)
+    assert.deepEqual([lanes.runs, sent.length], [[4], 26])
+  })
+
   test('nothing invalid passes and nothing valid is lost while the thread is slow, dies and is restarted', (t) => {
     const random = createRandom(seedOf(t))
     const runs = repeatsOf({ short: 6, full: 100 })
     for (let run = 0; run < runs; run++) {
-      const { sent, receive, release, openReader } = start(random(2) === 0 ? 4 : 256)
+      const lanes = random(2) === 0 ? createTestLanes() : undefined
+      const { sent, receive, release, openReader } = start(random(2) === 0 ? 4 : 256, { lanes })
       let reader = openReader()
       reader.setAlive(true)
       const valid = Array.from({ length: 6 }, (_, slot) => blockPackets(500 + slot)).flat()

@@ -1,5 +1,5 @@
 import { BATCH_PACKETS, CELL_BYTES, type PacketArena } from '../../platform/udp/port.ts'
-import { createShredHead, scanShred } from '../../solana/shred/shred.ts'
+import { createShredHead, type ShredFault, type ShredHead, scanShred } from '../../solana/shred/shred.ts'
 import { createDedupe } from './dedupe.ts'
 import type { Batch } from './fan-out.ts'
 import { createHeldPackets } from './held-packets.ts'
@@ -66,7 +66,13 @@ export function createSelector(arena: PacketArena, options: SelectorOptions, ver
     shredsPerSlotMax: limitsMax.shredsPerSlotMax,
   })
   const isChecking = options.signatures === 'auto'
-  const head = createShredHead()
+  /** By cell of a batch: its header, and what is wrong with its format. */
+  const heads = Array.from({ length: BATCH_PACKETS }, createShredHead)
+  const faults: (ShredFault | undefined)[] = Array.from({ length: BATCH_PACKETS }, () => undefined)
+  const hashedCells = new Uint16Array(BATCH_PACKETS)
+  const releasedHead = createShredHead()
+  /** The header of the packet that is being processed. */
+  let head = releasedHead
   const held = createHeldPackets(arena)
   const codingCells = new Uint16Array(BATCH_PACKETS)
   const marks: PacketMarks = {
@@ -87,13 +93,35 @@ export function createSelector(arena: PacketArena, options: SelectorOptions, ver
   let counts = newRelayCounts()
   let perSource = Array.from({ length: options.sources }, () => 0)
 
-  /** Checks the packet in this arena cell, which the port has received. */
+  /** Reads the headers of the packets that the port has received. */
+  function scanBatch(count: number): void {
+    for (let cell = 0; cell < count; cell++) {
+      if ((sources[cell] as number) < 0) continue
+      const packetHead = heads[cell] as ShredHead
+      faults[cell] = scanShred(bytes, cell * CELL_BYTES, lengths[cell] as number, packetHead, shredsPerSlotMax)
+    }
+  }
+
+  /** Hashes the packets that will be verified, as far as can be known before those in front of them are processed. */
+  function hashBatch(count: number): void {
+    let hashed = 0
+    for (let cell = 0; cell < count; cell++) {
+      if ((sources[cell] as number) < 0 || faults[cell] !== undefined) continue
+      const packetHead = heads[cell] as ShredHead
+      if (!verifier.hasLeader(packetHead.slot) || dedupe.has(words, (cell * CELL_BYTES) >> 2, packetHead)) continue
+      hashedCells[hashed++] = cell
+    }
+    verifier.hashLeaves(bytes, hashedCells, hashed, heads)
+  }
+
+  /** Checks the packet in this arena cell, whose header was read. */
   function processPacket(cell: number, nowMs: number): Outcome {
     const source = sources[cell] as number
     if (source < 0) return 'source'
     perSource[source] = (perSource[source] as number) + 1
     const at = cell * CELL_BYTES
-    const fault = scanShred(bytes, at, lengths[cell] as number, head, shredsPerSlotMax)
+    head = heads[cell] as ShredHead
+    const fault = faults[cell]
     if (fault !== undefined) {
       counts.faults[fault] += 1
       return 'malformed'
@@ -153,6 +181,7 @@ export function createSelector(arena: PacketArena, options: SelectorOptions, ver
   /** Checks a held packet whose FEC set is signed: another copy of it may have been held, too. */
   function processReleasedPacket(cell: number, nowMs: number): Outcome {
     const at = cell * CELL_BYTES
+    head = releasedHead
     if (scanShred(bytes, at, lengths[cell] as number, head, shredsPerSlotMax) !== undefined) return 'malformed'
     if (dedupe.has(words, at >> 2, head)) return 'duplicate'
     unchecked[cell] = 0
@@ -200,6 +229,8 @@ export function createSelector(arena: PacketArena, options: SelectorOptions, ver
     select(count, nowMs) {
       beginBatch()
       counts.received += count
+      scanBatch(count)
+      if (isChecking && verifier.isHashingTogether) hashBatch(count)
       for (let cell = 0; cell < count; cell++) addPacket(cell, processPacket(cell, nowMs))
       return endBatch()
     },

@@ -1,5 +1,6 @@
 import { messageOf, ServiceError } from '../../core/error.ts'
 import { loadNativeSha256 } from '../../platform/native/sha256.ts'
+import { loadSha256Lanes } from '../../platform/native/sha256-lanes.ts'
 import { scheduleThisThread } from '../../platform/native/thread-schedule.ts'
 import { systemClock } from '../../platform/process/clock.ts'
 import { openWorkerPort } from '../../platform/process/worker.ts'
@@ -17,7 +18,8 @@ if (link === undefined) throw new Error('this file runs only as a worker thread'
 const options = link.data as RelayOptions
 try {
   const sha256 = (await loadNativeSha256()) ?? createNodeSha256()
-  await warmUp(options, { sha256, clock: systemClock })
+  const lanes = options.signatures === 'auto' ? await loadSha256Lanes() : undefined
+  await warmUp(options, { sha256, lanes, clock: systemClock })
   const { port, note } = await openUdpPort(
     { ...options.port, spareCells: options.signatureMemory === undefined ? 0 : HELD_PACKETS_MAX },
     { clock: systemClock, descriptors: options.descriptorMemory && openDescriptorList(options.descriptorMemory) },
@@ -31,7 +33,7 @@ try {
   const signatureMemory = engine === 'sendmmsg' ? options.signatureMemory : undefined
   await runRelay(
     { ...options, signatureMemory },
-    { port, clock: systemClock, sha256, post: link.post, poll: link.poll },
+    { port, clock: systemClock, sha256, lanes, post: link.post, poll: link.poll },
   )
 } catch (error) {
   const known = error instanceof ServiceError ? error : undefined

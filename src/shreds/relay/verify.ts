@@ -1,6 +1,7 @@
-import type { Sha256 } from '../../core/sha256.ts'
+import type { Sha256, Sha256Lanes } from '../../core/sha256.ts'
 import { verifyEd25519 } from '../../solana/crypto/ed25519.ts'
 import { FEC_SET_DATA_SHREDS, ROOT_BYTES, type ShredHead, SIGNATURE_BYTES } from '../../solana/shred/shred.ts'
+import { BatchLeaves } from './batch-leaves.ts'
 import { FEC_SETS_MAX, FecSets, SET_STATE } from './fec-sets.ts'
 import { createLeaders, type Leader, type LeaderRange } from './leaders.ts'
 import { PendingChecks } from './pending-checks.ts'
@@ -25,6 +26,12 @@ export type Verdict =
  * Most signatures are checked by the checking thread, while packets of their set are held (pending-checks.ts).
  */
 export type Verifier = {
+  /**
+   * Whether `hashLeaves` saves time: it computes the leaves of these cells of the arena together, and `verify` of the same packets then uses them. They are forgotten
+   * with the next call.
+   */
+  readonly isHashingTogether: boolean
+  hashLeaves(arena: Uint8Array, cells: Uint16Array, count: number, heads: readonly ShredHead[]): void
   verify(bytes: Uint8Array, at: number, head: ShredHead, nowMs: number): Verdict
   /** Whether the leader of the slot is known, so that its packets can be checked. */
   hasLeader(slot: number): boolean
@@ -48,12 +55,16 @@ export type VerifierOptions = { readonly failuresPerSecond: number }
 
 export type VerifierDeps = {
   readonly sha256: Sha256
+  /** For several packets together. */
+  readonly lanes?: Sha256Lanes | undefined
   /** Without it, all signatures are checked in this thread. */
   readonly ring?: SignatureSubmitter | undefined
 }
 
-export function createVerifier({ failuresPerSecond }: VerifierOptions, { sha256, ring }: VerifierDeps): Verifier {
-  const sets = new FecSets(sha256)
+export function createVerifier({ failuresPerSecond }: VerifierOptions, deps: VerifierDeps): Verifier {
+  const { sha256, ring } = deps
+  const leaves = new BatchLeaves(deps)
+  const sets = new FecSets(sha256, leaves)
   const { trees, states, signatures } = sets
   const leaderOf: (Leader | undefined)[] = Array.from({ length: FEC_SETS_MAX }, () => undefined)
   const pending = new PendingChecks({ ring, verify: verifySet, onDecided: decide })
@@ -69,6 +80,9 @@ export function createVerifier({ failuresPerSecond }: VerifierOptions, { sha256,
   }
   let pendingSet = -1
   let leaders = createLeaders([])
+  /** The slot of the last question for a leader, usually also that of the next: -1 without one. */
+  let askedSlot = -1
+  let isLed = false
 
   function mayFail(nowMs: number): boolean {
     const refill = ((nowMs - (refilledMs[0] as number)) / 1000) * failuresPerSecond
@@ -112,8 +126,11 @@ export function createVerifier({ failuresPerSecond }: VerifierOptions, { sha256,
   }
 
   return {
+    isHashingTogether: leaves.hasLanes,
+    hashLeaves: (arena, cells, count, heads) => leaves.prepare(arena, cells, count, heads),
     setLeaders(ranges) {
       leaders = createLeaders(ranges)
+      askedSlot = -1
     },
     verify(bytes, at, head, nowMs) {
       const { slot, fecSetIndex } = head
@@ -136,7 +153,12 @@ export function createVerifier({ failuresPerSecond }: VerifierOptions, { sha256,
       decide(set, isSigned)
       return isSigned ? 'signed' : 'forged'
     },
-    hasLeader: (slot) => leaders.of(slot) !== undefined,
+    hasLeader(slot) {
+      if (slot === askedSlot) return isLed
+      askedSlot = slot
+      isLed = leaders.of(slot) !== undefined
+      return isLed
+    },
     pendingSet: () => pendingSet,
     decideHere: (set) => pending.decideHere(set),
     takeVerdicts: (nowMs) => pending.takeVerdicts(nowMs),

@@ -1,5 +1,3 @@
-import type { Clock } from '../../core/clock.ts'
-import type { Sha256 } from '../../core/sha256.ts'
 import { openUdpRehearsalPort } from '../../platform/udp/rehearsal-port.ts'
 import { encodeBase58 } from '../../solana/crypto/base58.ts'
 import { createSigningKey } from '../../solana/crypto/ed25519.ts'
@@ -8,10 +6,10 @@ import { SLOT_AT } from '../../solana/shred/shred.ts'
 import { createInputMemory, openInputReader } from '../decoded/input-ring.ts'
 import { HELD_PACKETS_MAX } from './held-packets.ts'
 import type { RelayOptions } from './protocol.ts'
-import { runRelay } from './relay.ts'
+import { type RelayDeps, runRelay } from './relay.ts'
 import { createSignatureMemory, openSignatureReader } from './signature-ring.ts'
 
-export type WarmUpDeps = { readonly sha256: Sha256; readonly clock: Pick<Clock, 'monotonicMs'> }
+export type WarmUpDeps = Pick<RelayDeps, 'sha256' | 'lanes' | 'clock'>
 
 /** Packets that pass in a rehearsal without signatures, in batches of 1 to BATCH_MAX. */
 const PACKETS = 3000
@@ -30,7 +28,7 @@ const DECODED_SHREDS = 1024
  * Runs other relays on synthetic shreds, without a socket, so that the code is compiled before the first packet comes. Nothing is sent, nothing counted. Returns how
  * many shreds passed: those that are dropped would warm the wrong code.
  */
-export async function warmUp(options: RelayOptions, { sha256, clock }: WarmUpDeps): Promise<number> {
+export async function warmUp(options: RelayOptions, { sha256, lanes, clock }: WarmUpDeps): Promise<number> {
   const leader = createSigningKey(new Uint8Array(32).fill(1))
   const { sets } = makeShreds({
     slot: FIRST_SLOT,
@@ -88,6 +86,7 @@ export async function warmUp(options: RelayOptions, { sha256, clock }: WarmUpDep
         port,
         clock,
         sha256,
+        lanes,
         post(message) {
           if (message.kind === 'report') passed += message.counts.relayed
         },

@@ -8,6 +8,7 @@ import {
   PROOF_ENTRY_BYTES,
   ROOT_BYTES,
   type ShredHead,
+  type ShredLayout,
   SIGNATURE_BYTES,
 } from './shred.ts'
 
@@ -15,6 +16,26 @@ const NODES = 4 * FEC_SET_DATA_SHREDS
 /** Nodes are numbered like a binary heap: the root is 1, the children of n are 2n and 2n + 1, leaf i is 64 + i. */
 const LEAVES_AT = 2 * FEC_SET_DATA_SHREDS
 const DIGEST_BYTES = 32
+
+/** Puts the leaf of the shred at `at` into the output of a hash function. */
+export type LeafHasher = { hash(bytes: Uint8Array, at: number, layout: ShredLayout): void }
+
+/** Writes what the leaf of a shred is the hash of, and returns its length. */
+export function writeLeafInput(
+  bytes: Uint8Array,
+  at: number,
+  layout: ShredLayout,
+  input: Uint8Array,
+  inputAt: number,
+): number {
+  copyBytes(LEAF_PREFIX, 0, LEAF_PREFIX.length, input, inputAt)
+  copyBytes(bytes, at + SIGNATURE_BYTES, at + layout.proofAt, input, inputAt + LEAF_PREFIX.length)
+  return LEAF_PREFIX.length + layout.proofAt - SIGNATURE_BYTES
+}
+
+export function createLeafHasher({ input, run }: Sha256): LeafHasher {
+  return { hash: (bytes, at, layout) => run(writeLeafInput(bytes, at, layout, input, 0)) }
+}
 
 /**
  * The known nodes of the merkle trees of many FEC sets, in memory that is allocated once; pages that are not used are not touched. A proof contains the
@@ -26,14 +47,17 @@ export class FecSetTrees {
   readonly #nodes: Uint8Array
   readonly #known: Uint8Array
   readonly #sha256: Sha256
+  readonly #leaves: LeafHasher
   /** The digests of one shred's path upward. */
   readonly #path = new Uint8Array((PROOF_ENTRIES + 1) * DIGEST_BYTES)
 
-  constructor(trees: number, sha256: Sha256) {
+  /** `leaves` puts its results into the output of `sha256`. */
+  constructor(trees: number, sha256: Sha256, leaves: LeafHasher = createLeafHasher(sha256)) {
     this.roots = new Uint8Array(trees * ROOT_BYTES)
     this.#nodes = new Uint8Array(trees * NODES * PROOF_ENTRY_BYTES)
     this.#known = new Uint8Array(trees * NODES)
     this.#sha256 = sha256
+    this.#leaves = leaves
   }
 
   /** Begins a tree with this root. */
@@ -83,9 +107,7 @@ export class FecSetTrees {
     const { layout } = head
     const { input, output, run } = this.#sha256
     const path = this.#path
-    copyBytes(LEAF_PREFIX, 0, LEAF_PREFIX.length, input, 0)
-    copyBytes(bytes, at + SIGNATURE_BYTES, at + layout.proofAt, input, LEAF_PREFIX.length)
-    run(LEAF_PREFIX.length + layout.proofAt - SIGNATURE_BYTES)
+    this.#leaves.hash(bytes, at, layout)
     copyBytes(NODE_PREFIX, 0, NODE_PREFIX.length, input, 0)
     const left = NODE_PREFIX.length
     const right = left + PROOF_ENTRY_BYTES
