@@ -17,6 +17,12 @@ describe('the simulator', () => {
     })
   }
 
+  test('a seed in which the silence of a node was due after a time too short to pass', async () => {
+    const world = WORLDS.find(({ name }) => name === 'pool')
+    assert.ok(world)
+    await runSeeds(world, { firstSeed: 175_874_805, seeds: 1 })
+  })
+
   test('prints the command that runs only the failing seed', async () => {
     const world = {
       name: 'broken',

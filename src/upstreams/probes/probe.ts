@@ -94,7 +94,8 @@ export function startProbes(
       const { silentMs } = options
       const quietMs = clock.monotonicMs() - Math.max(startedMs, node.heardAtMs)
       const isSilent = quietMs >= silentMs
-      watchSilence(startedMs, isSilent ? silentMs : silentMs - quietMs)
+      // At least a millisecond: what is left may be a fraction that time is too coarse for.
+      watchSilence(startedMs, isSilent ? silentMs : Math.ceil(silentMs - quietMs))
       if (isSilent) found({ kind: 'silent', silentMs })
     })
     silence.unref?.()
