@@ -108,7 +108,7 @@ export const OPERATOR_ERRORS = {
   'start-timeout': {
     exit: 75,
     sentence: 'A part of Sluice did not start in time.',
-    fix: 'The machine has too little processor time, memory or disk speed for the start: end what else runs on it, or give it more, and start again. A start after the first needs less time. If it stays, run sluice doctor.',
+    fix: 'The machine has too little processor time, memory or disk speed for the start: end what else runs on it, or give it more, and start again. A start after the first needs less time. If it stays, run: sluice doctor',
     retryable: true,
   },
   'stopped-early': {
