@@ -23,10 +23,10 @@ export type Sha256Lanes = {
 
 /** The longest input is a coding shred with a prefix. */
 export const SHA256_INPUT_BYTES = 2048
-export const SHA256_BLOCK_BYTES = 64
+const BLOCK_BYTES = 64
 export const SHA256_DIGEST_BYTES = 32
 /** An input and its padding. */
-export const SHA256_LANE_BYTES: number = SHA256_INPUT_BYTES + 2 * SHA256_BLOCK_BYTES
+export const SHA256_LANE_BYTES: number = SHA256_INPUT_BYTES + 2 * BLOCK_BYTES
 
 /** FIPS 180-4, 5.3.3. */
 export const SHA256_INITIAL_STATE: readonly number[] = [
@@ -35,8 +35,8 @@ export const SHA256_INITIAL_STATE: readonly number[] = [
 
 /** Writes the padding of FIPS 180-4 (5.1.1) behind the input and returns how many blocks there are. */
 export function padSha256(bytes: Uint8Array, from: number, length: number): number {
-  const blocks = (length + 9 + SHA256_BLOCK_BYTES - 1) >> 6
-  const end = from + blocks * SHA256_BLOCK_BYTES
+  const blocks = (length + 9 + BLOCK_BYTES - 1) >> 6
+  const end = from + blocks * BLOCK_BYTES
   bytes[from + length] = 0x80
   for (let at = from + length + 1; at < end - 3; at++) bytes[at] = 0
   // The length in bits, which is below 2^24.
