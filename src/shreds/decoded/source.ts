@@ -1,8 +1,8 @@
 import { createTimeSlices } from '../../platform/process/time-slices.ts'
-import { isSimpleVote, isSimpleVoteWire } from '../../solana/transaction/simple-vote.ts'
+import { isSimpleVoteWire } from '../../solana/transaction/simple-vote.ts'
 import { parseTransaction } from '../../solana/transaction/transaction.ts'
 import { FORMAT_LIMITS, type ParsedTransaction } from '../../solana/transaction/types.ts'
-import { createWireFields, hasWireFields, locateFields } from '../../solana/transaction/wire-fields.ts'
+import { createWireFields, locateFields } from '../../solana/transaction/wire-fields.ts'
 import type { Gap } from './events.ts'
 import {
   type DecodedMessage,
@@ -46,7 +46,7 @@ export type DecodedDataSet = {
 
 export type DecodedTransaction = {
   readonly parsed: ParsedTransaction
-  /** The wire form, where it has the fields of `locateFields`: reading it takes less time than `parsed`. */
+  /** The wire form, which shreds have and nodes do not send: reading it takes less time than `parsed`. */
   readonly wire?: Uint8Array | undefined
   readonly isVote: boolean
   readonly loadedWritable: readonly Uint8Array[]
@@ -177,13 +177,13 @@ const fields = createWireFields()
 /** Parsed only where its wire form is not enough. */
 class LazyTransaction implements DecodedTransaction {
   readonly #delivered: DeliveredTransaction
-  readonly wire: Uint8Array | undefined
+  readonly wire: Uint8Array
   #parsed: ParsedTransaction | undefined
   #isVote: boolean | undefined
 
   constructor(delivered: DeliveredTransaction) {
     this.#delivered = delivered
-    this.wire = hasWireFields(delivered.bytes) ? delivered.bytes : undefined
+    this.wire = delivered.bytes
   }
 
   get parsed(): ParsedTransaction {
@@ -196,7 +196,7 @@ class LazyTransaction implements DecodedTransaction {
   }
 
   get isVote(): boolean {
-    this.#isVote ??= this.wire === undefined ? isSimpleVote(this.parsed) : isVoteWire(this.wire)
+    this.#isVote ??= isVoteWire(this.wire)
     return this.#isVote
   }
 

@@ -1,6 +1,17 @@
-import { copyBytes } from '../../core/copy-bytes.ts'
 import { readCompactU16 } from '../transaction/compact-u16.ts'
 import { createWireFields, locateFields, type WireFields } from '../transaction/wire-fields.ts'
+import {
+  KEY_FIELD_BYTES,
+  listBytes,
+  putInstruction,
+  putKey,
+  putList,
+  putSignature,
+  putUint,
+  SIGNATURE_FIELD_BYTES,
+  uintBytes,
+} from './put-fields.ts'
+import { measureConfig, measureV1Instructions, putConfig, putV1Instructions } from './put-wire-v1.ts'
 import { putVarint, varintBytes } from './varint.ts'
 
 // Field numbers: proto/solana-storage.proto. All of them are below 16, so that a tag takes one byte.
@@ -13,6 +24,7 @@ export type MeasuredTransaction = WireFields & {
   messageBytes: number
   lookups: number
   lookupsAt: number
+  configBytes: number
 }
 
 const LENGTH_DELIMITED = 2
@@ -21,31 +33,37 @@ const MESSAGE = (2 << 3) | LENGTH_DELIMITED
 const HEADER = (1 << 3) | LENGTH_DELIMITED
 const KEYS = (2 << 3) | LENGTH_DELIMITED
 const BLOCKHASH = (3 << 3) | LENGTH_DELIMITED
-const INSTRUCTIONS = (4 << 3) | LENGTH_DELIMITED
 const VERSIONED = 5 << 3
 const LOOKUPS = (6 << 3) | LENGTH_DELIMITED
-const PROGRAM_INDEX = 1 << 3
-/** Of an instruction: accounts and data. Of a lookup: writable and readonly indexes. */
+const CONFIG = (7 << 3) | LENGTH_DELIMITED
+/** Of a lookup: writable and readonly indexes. */
 const FIRST_LIST = (2 << 3) | LENGTH_DELIMITED
 const SECOND_LIST = (3 << 3) | LENGTH_DELIMITED
 const LOOKUP_KEY = (1 << 3) | LENGTH_DELIMITED
 
 const SIGNATURE_BYTES = 64
 const KEY_BYTES = 32
-/** With tag and length. */
-const SIGNATURE_FIELD_BYTES = 2 + SIGNATURE_BYTES
-const KEY_FIELD_BYTES = 2 + KEY_BYTES
-/** Copying so few bytes one by one takes less time than a call. */
-const LOOP_BYTES_MAX = 64
 
 export function createMeasured(): MeasuredTransaction {
-  return { ...createWireFields(), bytes: 0, messageBytes: 0, lookups: 0, lookupsAt: 0 }
+  return { ...createWireFields(), bytes: 0, messageBytes: 0, lookups: 0, lookupsAt: 0, configBytes: 0 }
 }
 
-/** Fills `measured`. The transaction must be valid and have wire fields (`hasWireFields`). */
+/** Fills `measured`. The transaction must be one that `parseTransaction` accepts. */
 export function measureTransaction(wire: Uint8Array, measured: MeasuredTransaction): void {
   locateFields(wire, measured)
   let bytes = 2 + headerBytes(wire, measured.headerAt) + KEY_FIELD_BYTES * (measured.keys + 1)
+  if (measured.isVersioned) bytes += 2
+  if (measured.isV1) {
+    measured.configBytes = measureConfig(wire, measured)
+    bytes += measureV1Instructions(wire, measured) + 2 + measured.configBytes
+  } else bytes += measureInstructions(wire, measured)
+  measured.messageBytes = bytes
+  measured.bytes = SIGNATURE_FIELD_BYTES * measured.signatures + 1 + varintBytes(bytes) + bytes
+}
+
+/** With the lookups that follow the instructions. */
+function measureInstructions(wire: Uint8Array, measured: MeasuredTransaction): number {
+  let bytes = 0
   let at = measured.instructionsAt
   for (let left = measured.instructions; left > 0; left--) {
     const accounts = readCompactU16(wire, at + 1)
@@ -55,15 +73,11 @@ export function measureTransaction(wire: Uint8Array, measured: MeasuredTransacti
     bytes += 1 + varintBytes(instruction) + instruction
     at = accountsEnd + (data & 3) + (data >> 2)
   }
-  measured.lookups = 0
-  if (measured.isVersioned) {
-    const lookups = readCompactU16(wire, at)
-    measured.lookups = lookups >> 2
-    measured.lookupsAt = at + (lookups & 3)
-    bytes += 2 + lookupsBytes(wire, measured)
-  }
-  measured.messageBytes = bytes
-  measured.bytes = SIGNATURE_FIELD_BYTES * measured.signatures + 1 + varintBytes(bytes) + bytes
+  if (!measured.isVersioned) return bytes
+  const lookups = readCompactU16(wire, at)
+  measured.lookups = lookups >> 2
+  measured.lookupsAt = at + (lookups & 3)
+  return bytes + lookupsBytes(wire, measured)
 }
 
 function lookupsBytes(wire: Uint8Array, { lookups, lookupsAt }: MeasuredTransaction): number {
@@ -90,7 +104,7 @@ export function putTransaction(
   target: Uint8Array,
   start: number,
 ): number {
-  const { signatures, headerAt, keysAt, blockhashAt, isVersioned } = measured
+  const { signatures, headerAt, keysAt, keysEnd, blockhashAt, isVersioned, isV1 } = measured
   let at = start
   for (let i = 0, from = measured.signaturesAt; i < signatures; i++, from += SIGNATURE_BYTES)
     at = putSignature(target, at, SIGNATURES, wire, from)
@@ -99,13 +113,16 @@ export function putTransaction(
   target[at++] = HEADER
   target[at++] = headerBytes(wire, headerAt)
   for (let i = 0; i < 3; i++) at = putUint(target, at, (1 + i) << 3, wire[headerAt + i] as number)
-  for (let from = keysAt; from < blockhashAt; from += KEY_BYTES) at = putKey(target, at, KEYS, wire, from)
+  for (let from = keysAt; from < keysEnd; from += KEY_BYTES) at = putKey(target, at, KEYS, wire, from)
   at = putKey(target, at, BLOCKHASH, wire, blockhashAt)
-  at = putInstructions(wire, measured, target, at)
+  at = isV1 ? putV1Instructions(wire, measured, target, at) : putInstructions(wire, measured, target, at)
   if (!isVersioned) return at
   target[at++] = VERSIONED
   target[at++] = 1
-  return putLookups(wire, measured, target, at)
+  if (!isV1) return putLookups(wire, measured, target, at)
+  target[at++] = CONFIG
+  target[at++] = measured.configBytes
+  return putConfig(wire, measured, target, at)
 }
 
 function putInstructions(wire: Uint8Array, measured: MeasuredTransaction, target: Uint8Array, start: number): number {
@@ -119,11 +136,7 @@ function putInstructions(wire: Uint8Array, measured: MeasuredTransaction, target
     const data = readCompactU16(wire, accountsEnd)
     const dataAt = accountsEnd + (data & 3)
     from = dataAt + (data >> 2)
-    target[at++] = INSTRUCTIONS
-    at = putVarint(target, at, uintBytes(program) + listBytes(accounts >> 2) + listBytes(data >> 2))
-    at = putUint(target, at, PROGRAM_INDEX, program)
-    at = putList(target, at, FIRST_LIST, wire, accountsAt, accountsEnd)
-    at = putList(target, at, SECOND_LIST, wire, dataAt, from)
+    at = putInstruction(target, at, program, wire, accountsAt, accountsEnd, dataAt, from)
   }
   return at
 }
@@ -145,51 +158,6 @@ function putLookups(wire: Uint8Array, measured: MeasuredTransaction, target: Uin
     at = putList(target, at, SECOND_LIST, wire, readonlyAt, from)
   }
   return at
-}
-
-/** A field of 32 bytes. */
-export function putKey(target: Uint8Array, at: number, tag: number, source: Uint8Array, from: number): number {
-  target[at] = tag
-  target[at + 1] = KEY_BYTES
-  for (let i = 0; i < KEY_BYTES; i++) target[at + 2 + i] = source[from + i] as number
-  return at + KEY_FIELD_BYTES
-}
-
-/** A field of 64 bytes. */
-export function putSignature(target: Uint8Array, at: number, tag: number, source: Uint8Array, from: number): number {
-  target[at] = tag
-  target[at + 1] = SIGNATURE_BYTES
-  for (let i = 0; i < SIGNATURE_BYTES; i++) target[at + 2 + i] = source[from + i] as number
-  return at + SIGNATURE_FIELD_BYTES
-}
-
-/** A field of bytes, without those of an empty one. */
-function putList(target: Uint8Array, start: number, tag: number, source: Uint8Array, from: number, to: number): number {
-  if (to === from) return start
-  target[start] = tag
-  let at = putVarint(target, start + 1, to - from)
-  if (to - from > LOOP_BYTES_MAX) {
-    copyBytes(source, from, to, target, at)
-    return at + to - from
-  }
-  for (let i = from; i < to; i++) target[at++] = source[i] as number
-  return at
-}
-
-/** A field of a byte, without that of zero. */
-function putUint(target: Uint8Array, at: number, tag: number, value: number): number {
-  if (value === 0) return at
-  target[at] = tag
-  return putVarint(target, at + 1, value)
-}
-
-function listBytes(length: number): number {
-  return length === 0 ? 0 : 1 + varintBytes(length) + length
-}
-
-/** Of a field whose value is a byte. */
-function uintBytes(value: number): number {
-  return value === 0 ? 0 : value < 128 ? 2 : 3
 }
 
 function headerBytes(wire: Uint8Array, at: number): number {

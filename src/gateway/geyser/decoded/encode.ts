@@ -1,12 +1,7 @@
 import { SlotStatus } from '../../../solana/gen/geyser_pb.ts'
 import { ProtobufWriter } from '../../../solana/geyser/protobuf-writer.ts'
-import {
-  createMeasured,
-  measureTransaction,
-  putKey,
-  putSignature,
-  putTransaction,
-} from '../../../solana/geyser/put-wire-transaction.ts'
+import { putKey, putSignature } from '../../../solana/geyser/put-fields.ts'
+import { createMeasured, measureTransaction, putTransaction } from '../../../solana/geyser/put-wire-transaction.ts'
 import { writeCreatedAt } from '../../../solana/geyser/update-envelope.ts'
 import { putVarint, varintBytes } from '../../../solana/geyser/varint.ts'
 import { writeTransaction } from '../../../solana/geyser/write-transaction.ts'
@@ -56,8 +51,6 @@ const WRITABLE_TAG = (4 << 3) | 2
 const READONLY_TAG = (5 << 3) | 2
 /** The field 100 with the value true. */
 const UNKNOWN_TABLE = Uint8Array.of(0xa0, 0x06, 1)
-/** The first signature of a transaction with wire fields. */
-const SIGNATURE_AT = 1
 const SIGNATURE_FIELD_BYTES = 66
 const KEY_BYTES = 32
 const KEY_FIELD_BYTES = 2 + KEY_BYTES
@@ -77,7 +70,7 @@ function putWireUpdate(ends: UpdateEnds, transaction: DecodedTransaction, wire: 
   at = putVarint(buffer, at + 1, 1 + varintBytes(infoBytes) + infoBytes + ends.slot.length)
   buffer[at] = INFO_TAG
   at = putVarint(buffer, at + 1, infoBytes)
-  at = putSignature(buffer, at, SIGNATURE_TAG, wire, SIGNATURE_AT)
+  at = putSignature(buffer, at, SIGNATURE_TAG, wire, measured.signaturesAt)
   if (isVote) {
     buffer[at++] = VOTE_TAG
     buffer[at++] = 1

@@ -123,8 +123,8 @@ export class FilterIndex<Owner> {
     if (wire === undefined) for (const key of transaction.parsed.staticKeys) this.#compareAt(key, 0)
     else {
       locateFields(wire, fields)
-      const { keysAt, blockhashAt } = fields
-      for (let at = keysAt; at < blockhashAt; at += KEY_BYTES) this.#compareAt(wire, at)
+      const { keysAt, keysEnd } = fields
+      for (let at = keysAt; at < keysEnd; at += KEY_BYTES) this.#compareAt(wire, at)
     }
     const { loaded } = transaction
     if (loaded === undefined) {
@@ -205,8 +205,8 @@ function textsOf(transaction: DecodedTransaction): Set<string> {
   if (wire === undefined) for (const key of transaction.parsed.staticKeys) texts.add(keyText(key))
   else {
     locateFields(wire, fields)
-    const { keysAt, blockhashAt } = fields
-    for (let at = keysAt; at < blockhashAt; at += KEY_BYTES) texts.add(keyText(wire, at))
+    const { keysAt, keysEnd } = fields
+    for (let at = keysAt; at < keysEnd; at += KEY_BYTES) texts.add(keyText(wire, at))
   }
   const { loaded } = transaction
   if (loaded === undefined) {

@@ -35,7 +35,7 @@ export type DecodedDataSet = {
 
 export type DecodedTransaction = {
   readonly parsed: ParsedTransaction
-  /** The wire form, where it has the fields of `locateFields`: reading it takes less time than `parsed`. */
+  /** The wire form, which shreds have and nodes do not send: reading it takes less time than `parsed`. */
   readonly wire?: Uint8Array | undefined
   readonly isVote: boolean
   readonly loadedWritable: readonly Uint8Array[]
