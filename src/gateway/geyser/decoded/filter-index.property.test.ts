@@ -6,6 +6,7 @@ import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { encodeParsedTransaction } from '../../../../test/support/encode-transaction.ts'
 import { checkProperty } from '../../../../test/support/property.ts'
+import { createSeededRandom } from '../../../core/random.ts'
 import { FilterIndex, type IndexedFilters } from './filter-index.ts'
 import { keyText, type TransactionFilter } from './filters.ts'
 import type { DecodedTransaction } from './source.ts'
@@ -59,7 +60,7 @@ test('each stream gets the names of exactly its matching filters, also after str
       fc.array(fc.nat(4), { maxLength: 3 }),
       fc.array(transaction, { minLength: 1, maxLength: 10 }),
       (streams, removed, transactions) => {
-        const index = new FilterIndex<number>()
+        const index = new FilterIndex<number>(createSeededRandom(1))
         const open = new Map<number, { given: Given[]; indexed: IndexedFilters<number> }>()
         for (const [owner, given] of streams.entries()) {
           const compiled = given.map((each, at) => compile(each, `${owner}/${at}`))
@@ -109,7 +110,7 @@ test('each stream gets the names of exactly its matching filters, also after str
 test('keeps nothing of a stream that was delivered to and has ended', async () => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
-  const index = new FilterIndex<object>()
+  const index = new FilterIndex<object>(createSeededRandom(1))
   const deliverAndEnd = () => {
     const owner = {}
     const indexed = index.create(owner, [compile({ vote: undefined, include: [], required: [], exclude: [] }, 'all')])

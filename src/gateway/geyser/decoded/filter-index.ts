@@ -1,4 +1,6 @@
+import type { Random } from '../../../core/random.ts'
 import { createWireFields, locateFields } from '../../../solana/transaction/wire-fields.ts'
+import { AccountTable } from './account-table.ts'
 import { keyText, type TransactionFilter } from './filters.ts'
 import type { DecodedTransaction, LoadedRange } from './source.ts'
 
@@ -34,7 +36,7 @@ const fields = createWireFields()
  */
 export class FilterIndex<Owner> {
   readonly #unselective = new Set<Entry<Owner>>()
-  readonly #byAccount = new Map<string, Set<Entry<Owner>>>()
+  readonly #byAccount: AccountTable<Set<Entry<Owner>>>
   /** Number of indexed accounts by their first two bytes. */
   readonly #prefixes = new Uint32Array(PREFIXES)
   /** One bit for each of these numbers that is not zero: most accounts of a transaction are in no filter, and need no look-up. */
@@ -44,6 +46,10 @@ export class FilterIndex<Owner> {
   readonly #matched: IndexedFilters<Owner>[] = []
   #transactions = 0
   #size = 0
+
+  constructor(random: Random) {
+    this.#byAccount = new AccountTable(random)
+  }
 
   /** Number of active filters. */
   get size(): number {
@@ -66,9 +72,9 @@ export class FilterIndex<Owner> {
       if (isUnselective(entry.filter)) this.#unselective.add(entry)
       let accounts = 0
       for (const account of accountsOf(entry.filter)) {
-        const same = this.#byAccount.get(account)
+        const same = this.#byAccount.find(account)
         if (same === undefined) {
-          this.#byAccount.set(account, new Set([entry]))
+          this.#byAccount.add(account, new Set([entry]))
           this.#countPrefix(account, 1)
         } else same.add(entry)
         if (++accounts % STEP_ACCOUNTS === 0) yield
@@ -84,7 +90,7 @@ export class FilterIndex<Owner> {
       let accounts = 0
       for (const account of accountsOf(entry.filter)) {
         if (++accounts % STEP_ACCOUNTS === 0) yield
-        const same = this.#byAccount.get(account)
+        const same = this.#byAccount.find(account)
         if (!same?.delete(entry) || same.size > 0) continue
         this.#byAccount.delete(account)
         this.#countPrefix(account, -1)
@@ -141,7 +147,7 @@ export class FilterIndex<Owner> {
     const second = bytes[at + 1] as number
     const word = this.#prefixBits[((bytes[at] as number) << 3) | (second >> 5)] as number
     if (((word >>> (second & 31)) & 1) === 0) return
-    const entries = this.#byAccount.get(keyText(bytes, at))
+    const entries = this.#byAccount.get(bytes, at)
     if (entries !== undefined) for (const entry of entries) this.#compare(entry)
   }
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { createManualClock } from '../../../core/clock.ts'
+import { createSeededRandom } from '../../../core/random.ts'
 import { GrpcCode } from '../../../platform/grpc/status.ts'
 import type { TimeSlices } from '../../../platform/process/time-slices.ts'
 import { encodeBase58 } from '../../../solana/crypto/base58.ts'
@@ -31,7 +32,7 @@ function requestOf(accountInclude: string[]): DeshredRequest {
 
 /** Slices of which each is one step, and ends with a turn of the test. */
 function setUp() {
-  const index = new FilterIndex<DecodedStream>()
+  const index = new FilterIndex<DecodedStream>(createSeededRandom(1))
   const waiting: (() => void)[] = []
   const slices: TimeSlices = {
     isSpent: () => true,

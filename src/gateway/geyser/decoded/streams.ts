@@ -1,6 +1,8 @@
 import type { Clock } from '../../../core/clock.ts'
+import type { Random } from '../../../core/random.ts'
 import { GrpcCode } from '../../../platform/grpc/status.ts'
 import type { GrpcStream } from '../../../platform/grpc/stream.ts'
+import { secureRandom } from '../../../platform/process/random.ts'
 import { createTimeSlices, type TimeSlices } from '../../../platform/process/time-slices.ts'
 import type { DecodedMethod } from '../methods.ts'
 import { encodeEntries, encodePing, encodePong, encodeSlotUpdate, encodeTransactionUpdate } from './encode.ts'
@@ -22,6 +24,7 @@ export type DecodedStreamsDeps = {
   readonly clock: Clock
   readonly meter: DecodedMeter
   readonly slices?: TimeSlices
+  readonly random?: Random
 }
 
 export type DecodedMeter = {
@@ -46,9 +49,9 @@ const PING_MS = 10_000
 /** The streams of decoded transactions and entries of one gateway thread. The source is read while there are any. */
 export function createDecodedStreams(
   options: DecodedStreamsOptions,
-  { source, clock, meter, slices = createTimeSlices() }: DecodedStreamsDeps,
+  { source, clock, meter, slices = createTimeSlices(), random = secureRandom }: DecodedStreamsDeps,
 ): DecodedStreams {
-  const index = new FilterIndex<DecodedStream>()
+  const index = new FilterIndex<DecodedStream>(random)
   const updates = new FilterUpdates(index, slices)
   const transactionStreams = new Set<DecodedStream>()
   const entryStreams = new Set<DecodedStream>()
