@@ -10,11 +10,12 @@ export function deshredUpdate(
 ): Uint8Array {
   const parse = parseTransaction(wire)
   assert.ok(parse.ok)
-  return encodeTransactionUpdate(
+  const update = encodeTransactionUpdate(
     { ...place, entries: undefined, transactions: [], arrivalNanos: 0 },
     { parsed: parse.transaction, isVote: false, loadedWritable: [], loadedReadonly: [], hasUnknownTable: false },
     0,
   )
+  return Uint8Array.from(update)
 }
 
 /** The SubscribeUpdateDeshredTransaction of it, and the first signature. */

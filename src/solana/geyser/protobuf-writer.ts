@@ -127,6 +127,13 @@ export class ProtobufWriter {
     return taken
   }
 
+  /** The same; valid until the next write, which uses their memory again. */
+  takeTemporary(): Uint8Array {
+    const taken = this.#buffer.subarray(this.#start, this.#length)
+    this.#length = this.#start
+    return taken
+  }
+
   #tag(field: number, wireType: number): void {
     this.#reserve(5)
     this.#varint(field * 8 + wireType)

@@ -9,9 +9,9 @@ import { transactionShapes, wireOf } from '../../../../test/support/wire-transac
 import { SubscribeUpdateDeshredSchema } from '../../../solana/gen/geyser_pb.ts'
 import { parseTransaction } from '../../../solana/transaction/transaction.ts'
 import { FORMAT_LIMITS, type ParsedTransaction } from '../../../solana/transaction/types.ts'
-import { encodeTransactionUpdate } from './encode.ts'
+import { encodeSlotUpdate, encodeTransactionUpdate } from './encode.ts'
 import type { DecodedDataSet, DecodedTransaction } from './source.ts'
-import { withRange } from './test-transactions.ts'
+import { decodedTransaction, withRange } from './test-transactions.ts'
 
 const index = fc.oneof(fc.constant(0), fc.nat(200), fc.nat(40_000))
 const sets = fc.record({
@@ -59,6 +59,21 @@ test('a transaction update has the bytes of protobuf-es, for each format and wit
     5000,
   )
   assert.equal(versions.size, 3)
+})
+
+test('a message about a slot that is made while a transaction is added to streams leaves its bytes as they are', () => {
+  const set: DecodedDataSet = {
+    slot: 1,
+    startIndex: 0,
+    endIndex: 32,
+    entries: undefined,
+    transactions: [],
+    arrivalNanos: 0,
+  }
+  const update = encodeTransactionUpdate(set, decodedTransaction(1, { fixed: [1, 2] }), 0)
+  const before = Buffer.from(update)
+  encodeSlotUpdate({ kind: 'lost', slot: 1, parentSlot: undefined, reason: 'the client did not read' }, 0)
+  assert.ok(before.equals(update))
 })
 
 function reference(set: DecodedDataSet, transaction: DecodedTransaction, unixMs: number): Uint8Array {

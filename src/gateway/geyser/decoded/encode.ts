@@ -13,7 +13,10 @@ const CREATED_AT_FIELD = 5
 
 /** One buffer for all bodies. Empty whenever no function of this file runs. */
 const writer = new ProtobufWriter()
+/** For transactions alone: another message may be made while one of them is added to streams. */
+const transactionWriter = new ProtobufWriter()
 
+/** The bytes are valid until the next call: they are copied for each stream, and the same memory stays in the cache of the processor. */
 export function encodeTransactionUpdate(
   set: DecodedDataSet,
   transaction: DecodedTransaction,
@@ -21,10 +24,11 @@ export function encodeTransactionUpdate(
 ): Uint8Array {
   if (transaction.wire === undefined) writeParsedUpdate(set, transaction, unixMs)
   else putWireUpdate(endsOf(set, unixMs), transaction, transaction.wire)
-  return writer.take()
+  return transactionWriter.takeTemporary()
 }
 
 function writeParsedUpdate(set: DecodedDataSet, transaction: DecodedTransaction, unixMs: number): void {
+  const writer = transactionWriter
   writer.message(2, () => {
     writer.message(1, () => {
       writer.bytes(1, transaction.parsed.signatures[0] as Uint8Array)
@@ -64,8 +68,8 @@ function putWireUpdate(ends: UpdateEnds, transaction: DecodedTransaction, wire: 
   const loaded = countLoaded(transaction)
   let infoBytes = SIGNATURE_FIELD_BYTES + (isVote ? 2 : 0) + 1 + varintBytes(measured.bytes) + measured.bytes
   infoBytes += KEY_FIELD_BYTES * loaded + ends.indexes.length + (hasUnknownTable ? UNKNOWN_TABLE.length : 0)
-  let at = writer.reserve(PREFIXES_BYTES_MAX + infoBytes + ends.slot.length + ends.createdAt.length)
-  const { buffer } = writer
+  let at = transactionWriter.reserve(PREFIXES_BYTES_MAX + infoBytes + ends.slot.length + ends.createdAt.length)
+  const { buffer } = transactionWriter
   buffer[at] = UPDATE_TAG
   at = putVarint(buffer, at + 1, 1 + varintBytes(infoBytes) + infoBytes + ends.slot.length)
   buffer[at] = INFO_TAG
@@ -82,7 +86,7 @@ function putWireUpdate(ends: UpdateEnds, transaction: DecodedTransaction, wire: 
   at = putBytes(buffer, at, ends.indexes)
   if (hasUnknownTable) at = putBytes(buffer, at, UNKNOWN_TABLE)
   at = putBytes(buffer, at, ends.slot)
-  writer.advance(putBytes(buffer, at, ends.createdAt))
+  transactionWriter.advance(putBytes(buffer, at, ends.createdAt))
 }
 
 function countLoaded(transaction: DecodedTransaction): number {
