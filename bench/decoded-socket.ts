@@ -12,7 +12,8 @@ import { compile } from './support/shred-fan-out.ts'
 /**
  * ShredStream Decoded up to the socket: 7,500 signed shreds a second through relay, engine and gRPC server to 50 subscribers whose filters match about 1 % of
  * the transactions each, and one that takes all, in other processes at low priority. One JSON line per figure:
- *   decoded   from the kernel's receipt of the completing shred to the write; data sets that are complete from data shreds, and those that need recovery
+ *   decoded   from the kernel's receipt of the completing shred to the write; data sets that are complete from data shreds, and those that need recovery. The
+ *             goal is that of `messageMs`; `writtenMs` is measured as before (decoded-server-process.ts)
  *   relay     what the raw shreds take through the relay with the engine (and all subscribers) on and off, by turns
  *   node bench/decoded-socket.ts FOLDER [seconds, 8 by default] [what: make, decoded, relay; all by default] [rounds of relay, 2]
  * The packets are made once and kept in the folder.

@@ -5,12 +5,16 @@ import { systemClock } from '../../src/platform/process/clock.ts'
 import { createDecodedSource } from '../../src/shreds/decoded/source.ts'
 import { startGrpcGateway } from '../../test/support/grpc-gateway.ts'
 import { oneLeader, startRig } from '../../test/support/shreds.ts'
+import { createWriteTimes } from './decoded-write-times.ts'
 
 /**
  * Relay, engine and gRPC server of decoded shreds as a process: the main thread is the gateway thread. Arguments: engine on or off, port of the
- * one destination of raw shreds. Prints its ports and a token when it is ready. On SIGTERM it prints, for data sets that were delivered to a stream, the time from
- * the kernel's receipt of the completing shred until the messages were handed to HTTP/2, and until the event loop's turn that writes them to the sockets had
- * ended, the first two seconds apart, in which the code is compiled; and the CPU time since the first data set.
+ * one destination of raw shreds. Prints its ports and a token when it is ready. On SIGTERM it prints the CPU time since the first data set and these times, which
+ * begin with the kernel's receipt of the shred that completes the data set; the first two seconds are apart, in which the code is compiled:
+ *   messageMs     of each message, until the kernel has taken the write that carries it (decoded-write-times.ts): the time that is the goal of the issue
+ *   dataSetMs     of each data set, the same for the last of its messages
+ *   handedMs      of each data set, until its messages were handed to HTTP/2
+ *   writtenMs     of each data set, until the turn of the event loop that writes all its messages had ended: the only figure of runs before `messageMs`
  */
 const [engine = 'on', destinationPort = '0'] = process.argv.slice(2)
 const isOn = engine === 'on'
@@ -23,6 +27,7 @@ let firstMs: number | undefined
 let turn: number[] = []
 let cpu: { readonly all: NodeJS.CpuUsage; readonly main: NodeJS.CpuUsage } | undefined
 const lost = { client: 0, thread: 0 }
+const writeTimes = createWriteTimes(() => systemClock.monotonicMs())
 
 await using rig = await startRig(
   {},
@@ -36,7 +41,7 @@ const streams = createDecodedStreams(
   { filtersMax: 64, pendingBytesMax: 64 * 1024 * 1024 },
   {
     clock: systemClock,
-    source,
+    source: writeTimes.watch(source),
     meter: {
       delivered(seconds) {
         cpu ??= { all: process.cpuUsage(), main: process.threadCpuUsage() }
@@ -65,7 +70,12 @@ await new Promise((resolve) => process.once('SIGTERM', resolve))
 const report = decoded?.status()
 const used = cpu && { all: process.cpuUsage(cpu.all), main: process.threadCpuUsage(cpu.main) }
 const sumOf = (usage: NodeJS.CpuUsage | undefined) => (usage === undefined ? 0 : usage.user + usage.system)
+const times = writeTimes.take()
+const warmOf = (given: typeof times.messages) =>
+  percentiles(given.filter(({ arrivedMs }) => isWarm(arrivedMs)).map(({ ms }) => ms))
 const result = {
+  messageMs: warmOf(times.messages),
+  dataSetMs: warmOf(times.dataSets),
   handedMs: percentiles(handed.warm),
   writtenMs: percentiles(written.warm),
   writtenFirstMs: percentiles(written.cold),
