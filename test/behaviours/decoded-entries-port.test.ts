@@ -58,7 +58,7 @@ function openStreams() {
     publish(): void {
       const set = { slot: 7, startIndex: 0, endIndex: 32, entries: Buffer.from('e'), transactions: [], arrivalNanos: 0 }
       opened.reader?.onDataSet(set)
-      opened.reader?.onBatchEnd()
+      void opened.reader?.onBatchEnd()
     },
     [Symbol.dispose]: () => streams[Symbol.dispose](),
   })

@@ -90,7 +90,7 @@ describe('streams of decoded shreds', () => {
       arrivalNanos: systemClock.monotonicMs() * 1e6,
       ...set,
     })
-    reader?.onBatchEnd()
+    void reader?.onBatchEnd()
   }
 
   it('delivers a transaction with the names of the filters that match, its loaded addresses and its data set', async () => {
@@ -168,7 +168,7 @@ describe('streams of decoded shreds', () => {
     reader?.onSlot({ kind: 'first-shred', ...slot })
     reader?.onSlot({ kind: 'completed', ...slot })
     reader?.onSlot({ kind: 'lost', ...slot, reason: '2 data sets lost' })
-    reader?.onBatchEnd()
+    void reader?.onBatchEnd()
     await reached(() => interslot.messages.length === 3 && slots.messages.length === 2 && without.messages.length === 1)
     const statuses = ({ messages }: { messages: Buffer[] }) =>
       messages.map((message) => {
@@ -183,7 +183,7 @@ describe('streams of decoded shreds', () => {
     ])
     assert.equal(interslot.messages.length, 3)
     reader?.onLost(3)
-    reader?.onBatchEnd()
+    void reader?.onBatchEnd()
     await reached(() => without.messages.length === 2)
     assert.match(String(statuses(without)[1]?.[2]), /^3 data sets after slot 100 lost: this server fell behind$/)
     for (const stream of [without, slots, interslot]) stream.call.cancel()
@@ -194,7 +194,7 @@ describe('streams of decoded shreds', () => {
     const slots = await subscribed({ slots: { s: {} } })
     reader?.onSlot({ kind: 'parent-changed', slot: 102, parentSlot: 99 })
     reader?.onSlot({ kind: 'lost', slot: 103, parentSlot: undefined, reason: 'after it' })
-    reader?.onBatchEnd()
+    void reader?.onBatchEnd()
     await reached(() => without.messages.length === 1 && slots.messages.length === 2)
     const { updateOneof } = updateOf(slots.messages[0] as Buffer)
     const { slot, parent, status } = updateOneof.value as { slot: bigint; parent?: bigint; status: number }

@@ -7,6 +7,7 @@ import { encodeParsedTransaction } from '../../../test/support/encode-transactio
 import { createRandom } from '../../../test/support/property.ts'
 import { LEADER, VERSION } from '../../../test/support/shreds.ts'
 import { until } from '../../platform/process/test-wait.ts'
+import { createTimeSlices } from '../../platform/process/time-slices.ts'
 import { encodeEntries } from '../../solana/shred/entry.ts'
 import { makeShreds } from '../../solana/shred/make.ts'
 import type { ParsedTransaction } from '../../solana/transaction/types.ts'
@@ -165,6 +166,41 @@ test('a transaction that no packet could carry is passed on: only the format lim
       [200, wire.length, false],
     ],
   )
+})
+
+test('of what waits, the oldest data set is passed on alone, and each turn takes more than the one before until nothing waits', async () => {
+  const block = makeBlock({ slot: 10, parentSlot: 9, batchBytes: [20_000] }, createRandom(1))
+  const [set] = eventsOf(block.dataSets[0]?.bytes ?? new Uint8Array())
+  assert.ok(set?.kind === 'data-set' && set.transactions.length > 16 && set.transactions.length < 64)
+  const memory = createOutputMemory(2 ** 23)
+  const writer = openOutputWriter(memory)
+  const turns: number[] = []
+  let sets = 0
+  // However slow the machine is, no turn ends because of its time.
+  using _reading = createDecodedSource(memory, () => createTimeSlices(() => 0)).read({
+    onDataSet: () => void (sets += 1),
+    onSlot: () => undefined,
+    onLost: () => assert.fail('nothing is lost'),
+    onBatchEnd() {
+      turns.push(sets)
+      sets = 0
+      return undefined
+    },
+  })
+  for (const count of [20, 2]) {
+    turns.length = 0
+    for (let i = 0; i < count; i++) writer.write(encodeEvent(set, NO_ADDRESSES))
+    await until('all are read', () => turns.reduce((sum, taken) => sum + taken, 0) === count)
+    const growing = turns.slice(0, -1)
+    assert.equal(turns[0], 1, `also after it had caught up: ${turns}`)
+    assert.deepEqual(
+      growing,
+      growing.toSorted((a, b) => a - b),
+    )
+    assert.ok(turns.length <= 6, String(turns))
+    // The reader waits again.
+    await new Promise((resolve) => setImmediate(resolve))
+  }
 })
 
 test('a reader is informed of each slot of an outage, and of the slots before them as a range', async () => {

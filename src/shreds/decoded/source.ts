@@ -1,4 +1,4 @@
-import { createTimeSlices } from '../../platform/process/time-slices.ts'
+import { createTimeSlices, type TimeSlices } from '../../platform/process/time-slices.ts'
 import { isSimpleVoteWire } from '../../solana/transaction/simple-vote.ts'
 import { parseTransaction } from '../../solana/transaction/transaction.ts'
 import { FORMAT_LIMITS, type ParsedTransaction } from '../../solana/transaction/types.ts'
@@ -28,7 +28,8 @@ export type DecodedReader = {
   onSlot(slot: DecodedSlot): void
   /** The thread fell behind the engine by so many records. */
   onLost(records: number): void
-  onBatchEnd(): void
+  /** The next read waits for the promise. */
+  onBatchEnd(): Promise<void> | undefined
 }
 
 export type DecodedDataSet = {
@@ -72,30 +73,49 @@ export type DecodedSlot =
 
 /** Records read before other work of the event loop has its turn. */
 const RECORDS_PER_TURN = 32
+/**
+ * Transactions read before what was made of them is written. A reader that was held up writes the oldest data sets first, and reads twice as much in each
+ * turn until it has caught up: longer turns need fewer writes.
+ */
+const FIRST_TURN_TRANSACTIONS = 16
+const TURN_TRANSACTIONS_MAX = 2048
 /** A wake-up that was missed costs no more than this. */
 const WAIT_MS = 100
 
-/** What the engine of ShredStream Decoded writes, as a gateway thread reads it. */
-export function createDecodedSource(output: SharedArrayBuffer): DecodedSource {
+/** What the engine of ShredStream Decoded writes, as a gateway thread reads it. `beginTurn` limits the time of a turn. */
+export function createDecodedSource(
+  output: SharedArrayBuffer,
+  beginTurn: () => TimeSlices = createTimeSlices,
+): DecodedSource {
   return {
     read(reader) {
       let isReading = true
-      void run(output, reader, () => isReading)
+      void run(output, reader, { isReading: () => isReading, beginTurn })
       return { [Symbol.dispose]: () => void (isReading = false) }
     },
   }
 }
 
-async function run(output: SharedArrayBuffer, reader: DecodedReader, isReading: () => boolean): Promise<void> {
+async function run(
+  output: SharedArrayBuffer,
+  reader: DecodedReader,
+  { isReading, beginTurn }: { readonly isReading: () => boolean; readonly beginTurn: () => TimeSlices },
+): Promise<void> {
   const records = openOutputReader(output, { reusesMemory: true })
   const joiner = new EntriesJoiner()
   let newestSlot = -1
+  let transactionsMax = FIRST_TURN_TRANSACTIONS
   while (isReading()) {
-    const slices = createTimeSlices()
+    const slices = beginTurn()
     let count = 0
-    for (; count < RECORDS_PER_TURN && !slices.isSpent(); count++) {
+    let transactions = 0
+    let hasMore = true
+    for (; count < RECORDS_PER_TURN && transactions < transactionsMax && !slices.isSpent(); count++) {
       const record = records.next()
-      if (record === undefined) break
+      if (record === undefined) {
+        hasMore = false
+        break
+      }
       const message = decodeMessage(record.payload)
       if (record.lost > 0) reader.onLost(record.lost)
       if (record.lost > 0 || isPartMissing(message)) joiner.reset()
@@ -104,9 +124,9 @@ async function run(output: SharedArrayBuffer, reader: DecodedReader, isReading: 
           newestSlot = message.slot
           reader.onSlot({ kind: 'first-shred', slot: message.slot, parentSlot: undefined })
         }
-        reader.onDataSet(
-          message.kind === 'data-set' ? dataSetOf(message, joiner.join(message)) : upstreamSetOf(message),
-        )
+        const set = message.kind === 'data-set' ? dataSetOf(message, joiner.join(message)) : upstreamSetOf(message)
+        transactions += set.transactions.length
+        reader.onDataSet(set)
       } else {
         const slot = slotOf(message, newestSlot)
         if (slot !== undefined) reader.onSlot(slot)
@@ -114,8 +134,9 @@ async function run(output: SharedArrayBuffer, reader: DecodedReader, isReading: 
         if (message.kind === 'started') newestSlot = -1
       }
     }
-    if (count > 0) reader.onBatchEnd()
-    if (count === RECORDS_PER_TURN || slices.isSpent()) await slices.yield()
+    if (count > 0) await reader.onBatchEnd()
+    transactionsMax = hasMore ? Math.min(2 * transactionsMax, TURN_TRANSACTIONS_MAX) : FIRST_TURN_TRANSACTIONS
+    if (hasMore) await slices.yield()
     else await records.wait(WAIT_MS)
   }
 }

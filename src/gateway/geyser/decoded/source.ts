@@ -15,7 +15,8 @@ export type DecodedReader = {
   onSlot(slot: DecodedSlot): void
   /** This thread fell behind the engine: so many data sets did not reach its streams. */
   onLost(dataSets: number): void
-  onBatchEnd(): void
+  /** The next read waits for the promise. */
+  onBatchEnd(): Promise<void> | undefined
 }
 
 /** The data shreds [startIndex, endIndex) of a slot. */

@@ -75,9 +75,14 @@ export class DecodedStream implements GrpcStream {
     this.flush()
   }
 
+  /** Whether something was added that is not delivered yet. */
+  get hasBatch(): boolean {
+    return !this.#batch.isEmpty && this.#end === undefined
+  }
+
   /** Delivers what was added. */
   flush(): void {
-    if (this.#batch.isEmpty || this.#end !== undefined) return
+    if (!this.hasBatch) return
     const frames = this.#batch.take()
     const messages = this.#batchMessages
     this.#batchMessages = 0

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { createManualClock } from '../../../core/clock.ts'
 import { createMessageReader, frameMessage } from '../../../platform/grpc/framing.ts'
 import { GrpcCode } from '../../../platform/grpc/status.ts'
@@ -8,15 +9,15 @@ import { encodeBase58 } from '../../../solana/crypto/base58.ts'
 import { SubscribeDeshredRequestSchema, SubscribeUpdateDeshredSchema } from '../../../solana/gen/geyser_pb.ts'
 import { decodeMessage, encodeMessage } from '../../../solana/geyser/protobuf.ts'
 import type { DecodedMethod } from '../methods.ts'
-import type { DecodedReader } from './source.ts'
-import { createDecodedStreams } from './streams.ts'
+import type { DecodedDataSet, DecodedReader } from './source.ts'
+import { createDecodedStreams, type DecodedStreamsDeps } from './streams.ts'
 import { decodedTransaction } from './test-transactions.ts'
 
 const PENDING_BYTES_MAX = 64 * 1024
 type Request = Parameters<typeof encodeMessage<typeof SubscribeDeshredRequestSchema>>[1]
 
 /** Streams whose source and clients are the test. */
-function open() {
+function open(deps: Partial<DecodedStreamsDeps> = {}) {
   const clock = createManualClock()
   const lost = { client: 0, thread: 0 }
   const counts = { delivered: 0 }
@@ -32,6 +33,7 @@ function open() {
         },
       },
       meter: { delivered: () => void (counts.delivered += 1), lost: (by, messages) => void (lost[by] += messages) },
+      ...deps,
     },
   )
   return {
@@ -59,12 +61,16 @@ function open() {
       }
     },
     publish(transactions: number, slot = 100): void {
-      on.reader?.onDataSet({
-        ...{ slot, startIndex: 0, endIndex: 32, entries: Buffer.alloc(100), arrivalNanos: 0 },
-        transactions: Array.from({ length: transactions }, (_, n) => decodedTransaction(n, { fixed: [1, 2, 3] })),
-      })
-      on.reader?.onBatchEnd()
+      on.reader?.onDataSet(dataSet(transactions, slot))
+      void on.reader?.onBatchEnd()
     },
+  }
+}
+
+function dataSet(transactions: number, slot = 100): DecodedDataSet {
+  return {
+    ...{ slot, startIndex: 0, endIndex: 32, entries: Buffer.alloc(100), arrivalNanos: 0 },
+    transactions: Array.from({ length: transactions }, (_, n) => decodedTransaction(n, { fixed: [1, 2, 3] })),
   }
 }
 
@@ -103,6 +109,26 @@ test('a stream whose client goes while it is ended is not ended again', () => {
   // What was added is delivered first.
   on.reader?.onSlot({ kind: 'lost', slot: 100, parentSlot: undefined, reason: 'too large', isDecoded: true })
   assert.deepEqual([leaving.kinds, leaving.ends, on.reader], [['entries'], [], undefined])
+})
+
+test('streams are flushed a few in a turn, and what came is counted as delivered after the last of them', async () => {
+  const turns: (() => void)[] = []
+  const { client, on, counts } = open({ nextTurn: () => new Promise((resolve) => turns.push(resolve)) })
+  const clients = Array.from({ length: 18 }, () => client())
+  for (const { request } of clients) request(ALL)
+  on.reader?.onDataSet(dataSet(1))
+  const ended = on.reader?.onBatchEnd()
+  const flushed = () => clients.filter(({ kinds }) => countOf(kinds, 'deshredTransaction') === 1).length
+  assert.deepEqual([flushed(), turns.length], [8, 1])
+  // One that has not been flushed goes meanwhile, and another comes.
+  clients[17]?.stream.cancel()
+  client().request(ALL)
+  turns[0]?.()
+  await setImmediate()
+  assert.deepEqual([flushed(), turns.length, counts.delivered], [16, 2, 0])
+  turns[1]?.()
+  await ended
+  assert.deepEqual([flushed(), turns.length, counts.delivered], [17, 2, 1])
 })
 
 test('a filter without accounts selects all, and an empty request none', () => {
@@ -197,7 +223,7 @@ test('slot updates go to streams that ask for them, and a loss to all', () => {
   on.reader?.onSlot({ kind: 'first-shred', slot: 101, parentSlot: undefined })
   on.reader?.onSlot({ kind: 'completed', slot: 101, parentSlot: 100 })
   on.reader?.onSlot({ kind: 'lost', slot: 101, parentSlot: undefined, reason: 'missing' })
-  on.reader?.onBatchEnd()
+  void on.reader?.onBatchEnd()
   assert.deepEqual(
     [none, slots, interslot].map(({ kinds }) => countOf(kinds, 'slot')),
     [1, 2, 3],

@@ -1,3 +1,4 @@
+import { setImmediate as immediate } from 'node:timers/promises'
 import type { Clock } from '../../../core/clock.ts'
 import type { Random } from '../../../core/random.ts'
 import { GrpcCode } from '../../../platform/grpc/status.ts'
@@ -25,6 +26,8 @@ export type DecodedStreamsDeps = {
   readonly meter: DecodedMeter
   readonly slices?: TimeSlices
   readonly random?: Random
+  /** Resolves when the event loop has written what was flushed. */
+  readonly nextTurn?: () => Promise<void>
 }
 
 export type DecodedMeter = {
@@ -45,12 +48,15 @@ export type DecodedRefusal = { readonly rule: string; readonly message: string }
 
 /** As nodes do. */
 const PING_MS = 10_000
+/**
+ * Streams that are flushed in one turn of the event loop. node:http2 writes their connections when the turn ends: those of the first streams are written
+ * before the last ones are flushed.
+ */
+const FLUSHES_PER_TURN = 8
 
 /** The streams of decoded transactions and entries of one gateway thread. The source is read while there are any. */
-export function createDecodedStreams(
-  options: DecodedStreamsOptions,
-  { source, clock, meter, slices = createTimeSlices(), random = secureRandom }: DecodedStreamsDeps,
-): DecodedStreams {
+export function createDecodedStreams(options: DecodedStreamsOptions, deps: DecodedStreamsDeps): DecodedStreams {
+  const { source, clock, meter, slices = createTimeSlices(), random = secureRandom, nextTurn = immediate } = deps
   const index = new FilterIndex<DecodedStream>(random)
   const updates = new FilterUpdates(index, slices)
   const transactionStreams = new Set<DecodedStream>()
@@ -112,9 +118,15 @@ export function createDecodedStreams(
     endEntries(reason)
   }
 
-  function onBatchEnd(): void {
-    for (const stream of transactionStreams) stream.flush()
-    for (const stream of entryStreams) stream.flush()
+  async function onBatchEnd(): Promise<void> {
+    let flushes = 0
+    for (const streams of [transactionStreams, entryStreams]) {
+      for (const stream of streams) {
+        if (!stream.hasBatch) continue
+        stream.flush()
+        if (++flushes % FLUSHES_PER_TURN === 0) await nextTurn()
+      }
+    }
     const nowNanos = clock.monotonicMs() * 1e6
     for (const arrivalNanos of arrivals) meter.delivered(Math.max(0, nowNanos - arrivalNanos) / 1e9)
     arrivals.length = 0
