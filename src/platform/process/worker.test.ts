@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
@@ -70,4 +71,24 @@ test('the last messages of a thread are delivered before its death, also when th
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500)
   await ended.promise
   assert.deepEqual(heard, ['one', 'the reason', 'the thread ended with code 0'])
+})
+
+test('each thread has the young generation that it is started with, also under the flag with which the launcher limits that of main', () => {
+  using folder = makeTestFolder()
+  const OLD_MIB = 64
+  const entry = entryOf(
+    folder,
+    "import { getHeapStatistics } from 'node:v8'\nport.post(getHeapStatistics().heap_size_limit / 2 ** 20)",
+  )
+  writeFileSync(
+    folder.file('main.mjs'),
+    `import { startWorker } from ${OWN}
+for (const youngMib of [3, 6, 12]) {
+  const limit = await new Promise((resolve, reject) =>
+    startWorker(new URL('${entry.href}'), {}, { onMessage: resolve, onDeath: reject, youngMib, oldMib: ${OLD_MIB} }))
+  console.log(limit - ${OLD_MIB})
+}`,
+  )
+  const printed = execFileSync(process.execPath, ['--max-semi-space-size=4', folder.file('main.mjs')], { encoding: 'utf8' })
+  assert.deepEqual(printed.trim().split('\n').map(Number), [3, 6, 12])
 })

@@ -1,3 +1,4 @@
+import { setFlagsFromString } from 'node:v8'
 import {
   MessageChannel,
   type MessagePort,
@@ -20,7 +21,10 @@ export type WorkerDeps<Out> = {
   readonly onDeath: (error: Error) => void
   /** How long the thread may take to end once it is asked to. A thread that never yields does not see the request. */
   readonly endMs?: number
-  /** Memory for new objects. A thread that works in buffers of its own makes little garbage; by default each would keep tens of megabytes for it. */
+  /**
+   * Memory for new objects, three semi-spaces, each rounded up to a power of two. A thread that works in buffers of its own makes little garbage; by default
+   * each would keep tens of megabytes for it.
+   */
   readonly youngMib?: number
   /** Memory for all other objects; a thread that needs more ends. By default as the runtime chooses. */
   readonly oldMib?: number
@@ -28,10 +32,16 @@ export type WorkerDeps<Out> = {
 
 const END_MS = 1000
 const YOUNG_MIB = 8
+/**
+ * The launcher limits the young generation of the main thread by a flag, which is one for the process: while it is set, the runtime takes it for the threads
+ * too and ignores their `youngMib`. The main thread has read it long before.
+ */
+const NO_FLAG_FOR_THREADS = '--max-semi-space-size=0'
 
 /** Starts a file as a thread; `entry` is as in `entryUrl`. `data` is cloned and given to the thread by `openWorkerPort`. */
 export function startWorker<In, Out>(entry: URL, data: unknown, deps: WorkerDeps<Out>): WorkerThread<In> {
   const { port1: ours, port2: theirs } = new MessageChannel()
+  setFlagsFromString(NO_FLAG_FOR_THREADS)
   const worker = new Worker(entryUrl(entry), {
     name: nameOf(entry),
     workerData: { data, port: theirs },
