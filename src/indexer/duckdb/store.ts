@@ -33,23 +33,34 @@ export async function openDuckStore(
   /** Complete ranges as stored in the file; read again after a failure. */
   let ranges: readonly SlotRange[] | undefined
 
+  /**
+   * By table, for all batches: the library frees an appender, with the memory for a chunk of rows, only when the garbage collector finds it. None has rows
+   * between two transactions.
+   */
+  const appenders = new Map<string, DuckAppender>()
+  async function appenderOf(table: string): Promise<DuckAppender> {
+    const opened = appenders.get(table) ?? (await connection.appendTo(BASE_SCHEMA, table))
+    appenders.set(table, opened)
+    return opened
+  }
+
   /** `first` are the statements after BEGIN, `last` those before COMMIT. Each group is one call, because a call waits for a thread that queries share. */
   async function inTransaction(
     { first = [], last }: { readonly first?: readonly string[]; readonly last: readonly string[] },
-    append: (appenders: DuckAppender[]) => Promise<void> = async () => {},
+    append: () => Promise<void> = async () => {},
   ): Promise<void> {
-    const appenders: DuckAppender[] = []
     try {
       await connection.run(['BEGIN', ...first].join(';'))
-      await append(appenders)
-      for (const appender of appenders) appender.close()
+      await append()
+      for (const appender of appenders.values()) appender.flush()
       await connection.run(last.join(';'))
       // COMMIT is half the work of a batch; it runs on this thread because queries use the thread pool.
       await commit()
     } catch (cause) {
       ranges = undefined
       // Rows left in an appender would be written later, outside the transaction.
-      for (const appender of appenders) appender.clear()
+      for (const appender of appenders.values()) appender.clear()
+      appenders.clear()
       await rollBack(connection)
       throw cause
     }
@@ -82,20 +93,18 @@ export async function openDuckStore(
         `UPDATE ${BASE_SCHEMA}._progress SET last_batch = ${quoted(name)}, finalized_slot = greatest(finalized_slot, ${finalizedSlot}),
            tip_slot = greatest(tip_slot, ${tipSlot}), written_at = make_timestamp(${nowMs()} * 1000)::TIMESTAMP_S`,
       ]
-      await inTransaction({ first, last }, async (appenders) => {
-        for (const table of TABLES) appenders.push(await connection.appendTo(BASE_SCHEMA, table.name))
+      await inTransaction({ first, last }, async () => {
+        const tableAppenders: DuckAppender[] = []
+        for (const { name: table } of TABLES) tableAppenders.push(await appenderOf(table))
         for (const { texts, tables } of rows) {
           using placed = positionTexts(texts.packed())
           TABLES.forEach((table, at) => {
             const { columns, count } = tables[table.name]
-            if (count > 0) appenders[at]?.append(columns, count, placed)
+            if (count > 0) tableAppenders[at]?.append(columns, count, placed)
           })
         }
         if (overwritten === undefined) return
-        // Known to the transaction before it has rows, which must not be written later.
-        const before = await connection.appendTo(BASE_SCHEMA, ACCOUNTS_BEFORE)
-        appenders.push(before)
-        appendBefore(before, overwritten, range)
+        appendBefore(await appenderOf(ACCOUNTS_BEFORE), overwritten, range)
       })
       ranges = after
       if (++batchesInLog >= CHECKPOINT_BATCHES) await checkpoint()

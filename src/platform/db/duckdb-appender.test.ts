@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openDuckDatabase } from './duckdb.ts'
-import type { DuckColumn } from './duckdb-appender.ts'
+import { createAppendChunks, type DuckColumn } from './duckdb-appender.ts'
 import { positionTexts } from './duckdb-texts.ts'
 
 /** More than one chunk, and not a whole number of them. */
@@ -59,7 +59,7 @@ test('reads back row by row what was appended column by column', async () => {
     using texts = positionTexts(packed(TEXTS))
     appender.append(columns, ROWS, texts)
   }
-  appender.close()
+  appender.flush()
   const pieces = [...(await connection.run('SELECT * FROM s.t ORDER BY d')).pieces()]
   const rows = pieces.flatMap((piece) => (piece[0] ?? []).map((_, row) => piece.map((column) => column[row])))
   assert.equal(rows.length, ROWS)
@@ -91,4 +91,35 @@ test('refuses columns that do not match the table, and writes none of them', asy
   appender.clear()
   const [piece] = (await connection.run('SELECT count(*) FROM s.t')).pieces()
   assert.deepEqual(piece, [[0n]])
+})
+
+test('columns of the same kinds are appended through one chunk, which the library would otherwise free late', () => {
+  const chunkFor = createAppendChunks()
+  const chunk = chunkFor([{ kind: 'u64' }, { kind: 'texts' }])
+  assert.equal(chunkFor([{ kind: 'u64' }, { kind: 'texts' }]), chunk)
+  assert.notEqual(chunkFor([{ kind: 'texts' }, { kind: 'u64' }]), chunk)
+})
+
+test('what a larger append left in the chunk is not in the next one', async () => {
+  using database = await openDuckDatabase(':memory:')
+  using connection = await database.connect()
+  await connection.run('CREATE SCHEMA s; CREATE TABLE s.t (a VARCHAR, b VARCHAR[])')
+  const appendRows = async (count: number, text: string): Promise<void> => {
+    const appender = await connection.appendTo('s', 't')
+    using texts = positionTexts(packed([text]))
+    const every = (of: (row: number) => number) => Uint32Array.from({ length: count }, (_, row) => of(row))
+    const lists = { ends: every((row) => (row + 1) * 3), items: new Uint32Array(count * 3) }
+    const columns: DuckColumn[] = [
+      { kind: 'text', values: () => every(() => 0) },
+      { kind: 'texts', values: () => lists },
+    ]
+    appender.append(columns, count, texts)
+    appender.flush()
+  }
+  await appendRows(ROWS, 'a text that is too long for its place')
+  await appendRows(1, 'b')
+  const [piece] = (await connection.run(`SELECT a, b::VARCHAR, count(*) FROM s.t GROUP BY ALL ORDER BY a DESC`)).pieces()
+  assert.deepEqual(piece?.[0], ['b', 'a text that is too long for its place'])
+  assert.deepEqual(piece?.[2], [1n, BigInt(ROWS)])
+  assert.equal(piece?.[1]?.[0], '[b, b, b]')
 })

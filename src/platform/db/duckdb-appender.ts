@@ -13,7 +13,7 @@ import {
   UTINYINT,
   VARCHAR,
 } from '@duckdb/node-api'
-import engine, { type Vector } from '@duckdb/node-bindings'
+import engine, { type DataChunk, type Vector } from '@duckdb/node-bindings'
 import type { DuckTexts } from './duckdb-texts.ts'
 
 /** A column of rows: its kind, and the values of all rows. A `time` is seconds since 1970. */
@@ -27,21 +27,41 @@ export type DuckColumn =
 
 export type DuckAppender = {
   append(columns: readonly DuckColumn[], rowCount: number, texts: DuckTexts): void
-  close(): void
+  /** Writes what was appended; more may be appended then. */
+  flush(): void
   clear(): void
 }
 
 /** Rows of one DuckDB chunk; larger ones are refused. */
 const CHUNK_ROWS = 2048
 
+/** The chunk for columns of these kinds, which is filled and emptied before it is requested again. */
+export type AppendChunks = (columns: readonly Pick<DuckColumn, 'kind'>[]) => DataChunk
+
+/**
+ * Holds one chunk for each table that is appended to. The library frees a chunk and its types when the garbage collector finds them, and the collector
+ * does not know that they take some 16 KiB for each column: with one for each append, a store at rest held hundreds of them.
+ */
+export function createAppendChunks(): AppendChunks {
+  const chunks = new Map<string, DataChunk>()
+  return (columns) => {
+    const key = columns.map(({ kind }) => kind).join()
+    const held = chunks.get(key)
+    if (held !== undefined) return held
+    const chunk = engine.create_data_chunk(columns.map(({ kind }) => TYPES[kind].toLogicalType().logical_type))
+    chunks.set(key, chunk)
+    return chunk
+  }
+}
+
 /**
  * Appends rows in DuckDB's memory layout, one vector for each column of a chunk: the library's one call per value costs several times what the
  * engine itself needs. The appender copies its input.
  */
-export function wrapAppender(appender: DuckDBAppender): DuckAppender {
+export function wrapAppender(appender: DuckDBAppender, chunkFor: AppendChunks): DuckAppender {
   return {
     append(columns, rowCount, texts) {
-      const chunk = engine.create_data_chunk(columns.map(({ kind }) => TYPES[kind].toLogicalType().logical_type))
+      const chunk = chunkFor(columns)
       const fills = columns.map((column) => fillerOf(column, texts))
       for (let from = 0; from < rowCount; from += CHUNK_ROWS) {
         const to = Math.min(from + CHUNK_ROWS, rowCount)
@@ -54,7 +74,7 @@ export function wrapAppender(appender: DuckDBAppender): DuckAppender {
       }
       engine.data_chunk_reset(chunk)
     },
-    close: () => appender.closeSync(),
+    flush: () => appender.flushSync(),
     clear: () => appender.clear(),
   }
 }

@@ -10,7 +10,7 @@ import {
 } from '@duckdb/node-api'
 import engine, { type PendingResult } from '@duckdb/node-bindings'
 import { lowerThreads, threadsOfThisProcess } from '../process/thread-priority.ts'
-import { type DuckAppender, wrapAppender } from './duckdb-appender.ts'
+import { createAppendChunks, type DuckAppender, wrapAppender } from './duckdb-appender.ts'
 import { type DuckRows, wrapRows } from './duckdb-stream.ts'
 
 /** A complete result. Types are DuckDB's own names, such as `UBIGINT` or `VARCHAR[]`; values are as its library gives them. */
@@ -36,7 +36,7 @@ export type DuckConnection = Disposable & {
   columnsOf(sql: string): Promise<readonly string[]>
   /** Interrupts the running statement between two chunks of 2048 rows; one that still waits for a thread is not interrupted. */
   interrupt(): void
-  /** Rows are buffered until `close`; after `clear` none of them is written. */
+  /** Rows are buffered until `flush`; after `clear` none of them is written. */
   appendTo(schema: string, table: string): Promise<DuckAppender>
 }
 
@@ -65,6 +65,7 @@ export async function openDuckDatabase(
 }
 
 function wrapConnection(connection: DuckDBConnection): DuckConnection {
+  const chunkFor = createAppendChunks()
   return {
     async run(sql, params) {
       return wrapResponse(params === undefined ? await connection.run(sql) : await connection.run(sql, { ...params }))
@@ -102,7 +103,7 @@ function wrapConnection(connection: DuckDBConnection): DuckConnection {
     },
     interrupt: () => connection.interrupt(),
     async appendTo(schema, table) {
-      return wrapAppender(await connection.createAppender(table, schema))
+      return wrapAppender(await connection.createAppender(table, schema), chunkFor)
     },
     [Symbol.dispose]: () => connection.disconnectSync(),
   }
