@@ -58,6 +58,8 @@ export async function startIndexer(
     readonly listener: ListenerOptions
     /** File of the embedded database. */
     readonly dataFile: string
+    /** As in `StoreOptions`. */
+    readonly logTextBytesMax?: number | undefined
     /** The operator's server, in place of the embedded database. */
     readonly clickhouse?: ClickHouseStoreOptions | undefined
     readonly accounts?: ClickHouseAccountsSource | undefined
@@ -118,6 +120,7 @@ export async function startIndexer(
           clickhouse: environment.clickhouse,
           path: environment.dataFile,
           memoryBytes: store.memoryBytes,
+          logTextBytesMax: environment.logTextBytesMax,
           threads: store.threads,
           rows: { includeVotes: options.includeVotes, includeLogs: options.includeLogs },
           results: query,

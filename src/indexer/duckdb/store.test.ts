@@ -106,16 +106,28 @@ describe('the embedded store', () => {
   test('a checkpoint runs after 128 batches and calls onCheckpoint', async () => {
     using database = await openDuckDatabase(':memory:')
     let checkpoints = 0
-    await using store = await openDuckStore(
-      database,
-      () => 0,
-      async () => void checkpoints++,
-    )
+    await using store = await openDuckStore(database, () => 0, { onCheckpoint: async () => void checkpoints++ })
     const blocks = makeTestChain({ seed: 8, blocks: 129, transactionsPerBlock: 0 })
     for (const block of blocks.slice(0, 127)) await store.write(batchOf([block]))
     assert.equal(checkpoints, 0)
     for (const block of blocks.slice(127)) await store.write(batchOf([block]))
     assert.equal(checkpoints, 1)
+  })
+
+  test('a checkpoint runs as soon as the texts in the log have logTextBytesMax', async () => {
+    using database = await openDuckDatabase(':memory:')
+    const batches = CHAIN.slice(0, 8).map((block) => batchOf([block]))
+    const bytes = batches.map(({ rows }) => rows.reduce((sum, { texts }) => sum + texts.packed().bytes.length, 0))
+    const logTextBytesMax = bytes.slice(0, 3).reduce((sum, each) => sum + each, 0)
+    const checkpointsAfter: number[] = []
+    let checkpoints = 0
+    const onCheckpoint = async (): Promise<void> => void checkpoints++
+    await using store = await openDuckStore(database, () => 0, { onCheckpoint, logTextBytesMax })
+    for (const batch of batches.slice(0, 4)) {
+      await store.write(batch)
+      checkpointsAfter.push(checkpoints)
+    }
+    assert.deepEqual(checkpointsAfter, [0, 0, 1, 1])
   })
 
   test('a batch that fails leaves no rows', async () => {

@@ -15,14 +15,18 @@ const CHECKPOINT_BATCHES = 128
 /** Attempts to roll back a failed transaction before the error is thrown. */
 const ROLLBACK_TRIES = 5
 
-/**
- * The writer of the embedded database: a dedicated connection, and one transaction for each batch. `onCheckpoint` is called when the rows of the log
- * are in the file.
- */
+export type DuckStoreOptions = {
+  /** Called when the rows of the log are in the file. */
+  readonly onCheckpoint?: () => Promise<void>
+  /** Bytes of appended texts after which a checkpoint moves the log into the file earlier. By default only the number of batches decides. */
+  readonly logTextBytesMax?: number | undefined
+}
+
+/** The writer of the embedded database: a dedicated connection, and one transaction for each batch. */
 export async function openDuckStore(
   database: DuckDatabase,
   nowMs: () => number,
-  onCheckpoint: () => Promise<void> = async () => {},
+  { onCheckpoint = async () => {}, logTextBytesMax = Number.POSITIVE_INFINITY }: DuckStoreOptions = {},
 ): Promise<Store> {
   const connection = await database.connect()
   for (const statement of duckDdl()) await connection.run(statement)
@@ -30,6 +34,7 @@ export async function openDuckStore(
 
   const commit = await connection.prepareHere('COMMIT')
   let batchesInLog = 0
+  let textBytesInLog = 0
   /** Complete ranges as stored in the file; read again after a failure. */
   let ranges: readonly SlotRange[] | undefined
 
@@ -107,7 +112,8 @@ export async function openDuckStore(
         appendBefore(await appenderOf(ACCOUNTS_BEFORE), overwritten, range)
       })
       ranges = after
-      if (++batchesInLog >= CHECKPOINT_BATCHES) await checkpoint()
+      textBytesInLog += textBytesOf(batch)
+      if (++batchesInLog >= CHECKPOINT_BATCHES || textBytesInLog >= logTextBytesMax) await checkpoint()
     } catch (cause) {
       // A COMMIT that fails may have taken effect all the same.
       if ((await progress()).lastBatch !== name) throw cause
@@ -117,6 +123,7 @@ export async function openDuckStore(
   /** A failure is ignored: a later checkpoint does the same work. */
   async function checkpoint(): Promise<void> {
     batchesInLog = 0
+    textBytesInLog = 0
     await connection.run('CHECKPOINT').then(onCheckpoint, () => {})
   }
 
@@ -153,6 +160,11 @@ export async function openDuckStore(
       connection[Symbol.dispose]()
     },
   }
+}
+
+function textBytesOf({ rows, overwritten }: WriteBatch): number {
+  const pieces = overwritten === undefined ? rows : [...rows, overwritten]
+  return pieces.reduce((sum, { texts }) => sum + texts.packed().bytes.length, 0)
 }
 
 function deleteFrom(slot: number): string[] {

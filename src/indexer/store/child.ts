@@ -48,7 +48,7 @@ async function handle(request: StoreRequest): Promise<StoreResponses[StoreReques
   switch (request.kind) {
     case 'open': {
       options = request.options
-      const { clickhouse, path, memoryBytes, threads } = options
+      const { clickhouse, path, memoryBytes, logTextBytesMax, threads } = options
       if (clickhouse !== undefined) {
         const wait = (ms: number): Promise<void> => delay(systemClock, ms)
         store = await openClickHouseStore(clickhouse, { nowMs: Date.now, wait })
@@ -73,10 +73,11 @@ async function handle(request: StoreRequest): Promise<StoreResponses[StoreReques
       })
       // A checkpoint frees many small pieces, between which the C library keeps what is free.
       const { trim } = await loadMemoryRelease()
-      store = await openDuckStore(database, Date.now, async () => {
+      const onCheckpoint = async (): Promise<void> => {
         await release()
         trim?.()
-      })
+      }
+      store = await openDuckStore(database, Date.now, { onCheckpoint, logTextBytesMax })
       await prepareQueries(database, `${catalogueOf(path)}.${BASE_SCHEMA}`)
       const slices = createFormatSlices(undefined, { isIngesting: ingest.isActive })
       queries = createQueryRunner(database, options.results, { slices })

@@ -55,6 +55,8 @@ export type StoreOptions = {
   readonly clickhouse?: ClickHouseStoreOptions | undefined
   readonly path: string
   readonly memoryBytes: number
+  /** Of the embedded database: as in `DuckStoreOptions`. */
+  readonly logTextBytesMax?: number | undefined
   readonly threads: number
   readonly rows: RowOptions
   readonly results: ResultBudgetOptions

@@ -13,6 +13,11 @@ export function executionSource({ execution, upstreams }: Config): 'ring' | 'evm
   return simulated ? 'simulated' : undefined
 }
 
+/** Whether nothing real is configured, neither a node nor a source of events: the embedded chains run, whose rates need less memory. */
+export function isTrial({ execution, upstreams }: Config): boolean {
+  return upstreams.nodes.length === 0 && execution.ring === undefined && execution.node === undefined
+}
+
 /** Why the execution service is off although it is enabled. */
 export const EXECUTION_OFF = 'no source of events: set execution.ring, execution.node, or execution.simulated = true'
 
