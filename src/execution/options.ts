@@ -77,7 +77,7 @@ export const executionOptions = z.strictObject({
     bytesMax: integer(MIB, 4096 * MIB)
       .optional()
       .describe(
-        'The same limit in bytes; the lower one applies (default: 67108864, 64 MiB; 8388608, 8 MiB, where the events are simulated).',
+        'The same limit in bytes; the lower one applies (default: 67108864, 64 MiB; 4194304, 4 MiB, where the events are simulated).',
       ),
     eventsLingerMs: integer(0, 3_600_000)
       .default(300_000)
@@ -97,7 +97,9 @@ export const executionOptions = z.strictObject({
     resetMs: integer(1000, 86_400_000).default(300_000).describe('How often its counters are reset.'),
   }),
   blocks: section('Blocks available to JSON-RPC.', {
-    heldMax: integer(1, 10_000).default(128).describe('Blocks held in memory for JSON-RPC.'),
+    heldMax: integer(1, 10_000)
+      .optional()
+      .describe('Blocks held in memory for JSON-RPC (default: 128; 32 where the events are simulated).'),
     bytesMax: integer(MIB, 4096 * MIB)
       .default(64 * MIB)
       .describe('The same in bytes.'),

@@ -2,7 +2,7 @@ import { Views } from './api/views.ts'
 import type { ExecutionDeps, ExecutionSettings } from './deps.ts'
 import { type Endpoints, type ServedParts, startEndpoints } from './endpoints.ts'
 import type { ExecutionReadings } from './metrics.ts'
-import { BlockStore } from './rpc/block-store.ts'
+import { BlockStore, HELD_BLOCKS } from './rpc/block-store.ts'
 import { Blocks } from './rpc/blocks.ts'
 import { watchLiveness } from './source/liveness.ts'
 import type { Source } from './source/message.ts'
@@ -33,7 +33,7 @@ export async function startExecution(options: ExecutionSettings, deps: Execution
 
   const liveness = opening.use(watchLiveness({ clock, lastEvent: deps.lastEvent, onHealth, onSilent }))
   const views = new Views()
-  const { heldMax: blocksMax, bytesMax } = options.blocks
+  const { heldMax: blocksMax = HELD_BLOCKS, bytesMax } = options.blocks
   const memory = new BlockStore({ blocksMax, bytesMax }, { stageOf: (id) => views.lifecycle.stageOf(id) })
   const blocks = new Blocks(memory, archive)
   // The hub uses the source for its clients, and there are none before the endpoints are open.

@@ -80,11 +80,23 @@ export const localnetOptions = z.strictObject({
     ledgerBytesMax: z
       .int()
       .min(MIB)
-      .default(16 * MIB)
-      .describe('Ledger size in bytes; the oldest blocks are removed first.'),
+      .optional()
+      .describe(
+        'Ledger size in bytes; the oldest blocks are removed first (default: 16777216, 16 MiB; 8388608, 8 MiB, in `serve`).',
+      ),
     ledgerBlocksMax: z.int().min(512).default(100_000).describe('Ledger size in blocks.'),
   }),
 })
+
+/** `limits.ledgerBytesMax` where it is not set. */
+const LEDGER_BYTES = 16 * MIB
+/** The same beside all services of a trial: about a quarter of an hour of blocks. */
+export const EMBEDDED_LEDGER_BYTES = 8 * MIB
+
+/** The limits of the ledger. */
+export function ledgerLimitsOf({ ledgerBytesMax = LEDGER_BYTES, ledgerBlocksMax }: LocalnetOptions['limits']) {
+  return { bytesMax: ledgerBytesMax, blocksMax: ledgerBlocksMax }
+}
 
 export type LocalnetOptions = z.output<typeof localnetOptions>
 export type LocalnetOptionsInput = z.input<typeof localnetOptions>

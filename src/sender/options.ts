@@ -145,7 +145,7 @@ export const senderOptions = z.strictObject({
   checkThreads: integer(0, 32)
     .optional()
     .describe(
-      'Threads that check signatures; by default one per core minus one, at most 4. 0 uses the thread pool of the runtime.',
+      'Threads that check signatures; by default one per core minus one, at most 4, and 0 with nothing but the embedded chain. 0 uses the thread pool of the runtime.',
     ),
   priority: z
     .enum(['normal', 'raised'])

@@ -15,7 +15,7 @@ const CHECKPOINT_BATCHES = 128
 /** Attempts to roll back a failed transaction before the error is thrown. */
 const ROLLBACK_TRIES = 5
 
-export type DuckStoreOptions = {
+type DuckStoreOptions = {
   /** Called when the rows of the log are in the file. */
   readonly onCheckpoint?: () => Promise<void>
   /** Bytes of appended texts after which a checkpoint moves the log into the file earlier. By default only the number of batches decides. */

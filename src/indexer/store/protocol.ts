@@ -55,7 +55,7 @@ export type StoreOptions = {
   readonly clickhouse?: ClickHouseStoreOptions | undefined
   readonly path: string
   readonly memoryBytes: number
-  /** Of the embedded database: as in `DuckStoreOptions`. */
+  /** Of the embedded database: bytes of appended texts after which a checkpoint moves its log into the file earlier. */
   readonly logTextBytesMax?: number | undefined
   readonly threads: number
   readonly rows: RowOptions

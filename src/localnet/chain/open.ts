@@ -3,7 +3,7 @@ import type { Random } from '../../core/random.ts'
 import { readFixtures } from '../genesis/fixtures.ts'
 import { openKeyFile } from '../genesis/key-files.ts'
 import { type ChainKeys, createChainKeys, KEY_NAMES } from '../genesis/keys.ts'
-import type { LocalnetOptions } from '../options.ts'
+import { type LocalnetOptions, ledgerLimitsOf } from '../options.ts'
 import type { LocalChain } from './chain.ts'
 import { type ChainDeps, startChain } from './start.ts'
 import { ChainStore } from './store.ts'
@@ -24,7 +24,7 @@ export async function openChain(options: LocalnetOptions, deps: Omit<ChainDeps, 
   const keys = await openKeys(join(stateDir, 'keys'), deps.random)
   const store = opening.use(new ChainStore(stateDir, deps))
   const state = store.recover({
-    ledger: { bytesMax: options.limits.ledgerBytesMax, blocksMax: options.limits.ledgerBlocksMax },
+    ledger: ledgerLimitsOf(options.limits),
     finalizedSlots: options.commitment.finalizedSlots,
     slotsPerEpoch: options.slotsPerEpoch,
   })

@@ -14,7 +14,7 @@ import {
 import { textKey, toAccount } from '../engine/values.ts'
 import { createGenesis } from '../genesis/genesis.ts'
 import type { ChainKeys } from '../genesis/keys.ts'
-import type { LocalnetOptions } from '../options.ts'
+import { type LocalnetOptions, ledgerLimitsOf } from '../options.ts'
 import { AccountStore } from './accounts.ts'
 import {
   CLOCK_SYSVAR,
@@ -87,7 +87,7 @@ export async function createGenesisState(
     writeVersion: BigInt(genesis.accounts.size),
   }
   const { finalizedSlots } = options.commitment
-  const ledger = new Ledger({ bytesMax: limits.ledgerBytesMax, blocksMax: limits.ledgerBlocksMax, finalizedSlots })
+  const ledger = new Ledger({ ...ledgerLimitsOf(limits), finalizedSlots })
   ledger.add(block, packBlock(block, head, ticksPerSlot).core)
   const slotHashes = createSlotHashes()
   slotHashes.push(0, bankHash)

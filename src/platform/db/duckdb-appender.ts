@@ -36,7 +36,7 @@ export type DuckAppender = {
 const CHUNK_ROWS = 2048
 
 /** The chunk for columns of these kinds, which is filled and emptied before it is requested again. */
-export type AppendChunks = (columns: readonly Pick<DuckColumn, 'kind'>[]) => DataChunk
+type AppendChunks = (columns: readonly Pick<DuckColumn, 'kind'>[]) => DataChunk
 
 /**
  * Holds one chunk for each table that is appended to. The library frees a chunk and its types when the garbage collector finds them, and the collector

@@ -40,6 +40,7 @@ export const EXAMPLES: Readonly<Record<string, unknown>> = {
   'sender.resendMs': 2000,
   'sender.quic.warmLeaders': 8,
   'sender.quic.identity': 'keys/identity.json',
+  'execution.blocks.heldMax': 128,
   'execution.ring': '/dev/hugepages/monad-exec-events',
   'execution.node': { rpc: 'https://evm-node.example.net', credential: 'file:secrets/evm-node' },
   'indexer.clickhouse': {
@@ -62,6 +63,7 @@ export const EXAMPLES: Readonly<Record<string, unknown>> = {
   'shreds.window.backSlots': 64,
   'shreds.window.aheadSlots': 32,
   'localnet.accountsDir': 'accounts',
+  'localnet.limits.ledgerBytesMax': 16_777_216,
   'localnet.enabled': true,
 }
 

@@ -4,6 +4,7 @@ import { BlockArchive } from '../../../execution/archive/archive.ts'
 import { History } from '../../../execution/history/history.ts'
 import type { HistoryFilesOptions } from '../../../execution/history/history-files.ts'
 import { executionMetrics } from '../../../execution/metrics.ts'
+import { SIMULATED_HELD_BLOCKS } from '../../../execution/rpc/block-store.ts'
 import { type Execution, startExecution } from '../../../execution/service.ts'
 import { openLastEvent } from '../../../execution/source/last-event.ts'
 import { SILENT_MS } from '../../../execution/source/liveness.ts'
@@ -77,6 +78,7 @@ export async function openExecution(settings: ServiceSettings, deps: ExecutionPa
         {
           ...options,
           resume: resumeOf(options.resume, ring.isSimulated),
+          blocks: blocksOf(options.blocks, ring.isSimulated),
           listen: port === undefined ? listener : { ...listener, port },
         },
         {
@@ -125,6 +127,14 @@ export function resumeOf<Resume extends { readonly bytesMax?: number | undefined
   isSimulated: boolean,
 ): Resume {
   return isSimulated && resume.bytesMax === undefined ? { ...resume, bytesMax: SIMULATED_RESUME_BYTES } : resume
+}
+
+/** The same of the blocks in memory; the others are on disk. */
+export function blocksOf<Blocks extends { readonly heldMax?: number | undefined }>(
+  blocks: Blocks,
+  isSimulated: boolean,
+): Blocks {
+  return isSimulated && blocks.heldMax === undefined ? { ...blocks, heldMax: SIMULATED_HELD_BLOCKS } : blocks
 }
 
 async function historyFiles(

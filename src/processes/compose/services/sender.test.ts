@@ -13,7 +13,8 @@ import { secureRandom } from '../../../platform/process/random.ts'
 import { until } from '../../../platform/process/test-wait.ts'
 import { silentLogger } from '../../../platform/telemetry/logger.ts'
 import { LEDGER_FILE } from '../../../sender/tips/ledger-file.ts'
-import { openTipLedger } from './sender.ts'
+import { configSchema } from '../config/config.ts'
+import { checkThreadsOf, openTipLedger } from './sender.ts'
 
 test('a journal that works again does not hide that no tip is counted', async () => {
   const deps = { log: silentLogger, clock: systemClock, random: secureRandom }
@@ -49,4 +50,17 @@ test('a journal that works again does not hide that no tip is counted', async ()
   // RETRY_MS of the journal has to pass.
   await until('the journal is written again', async () => (await send(`again ${n++}`)).error === undefined)
   assert.deepEqual(parts(), ['sender tips'])
+})
+
+test('a thread for each core but one checks signatures, and none where nothing but the embedded chain is configured', () => {
+  const threads = (config: object, cores: number) => checkThreadsOf(configSchema.parse(config), cores)
+  const nodes = [{ name: 'a', rpc: 'https://a.example.net', ws: 'wss://a.example.net', grpc: 'https://a.example.net' }]
+  assert.deepEqual(
+    [1, 2, 4, 16].map((cores) => threads({ upstreams: { nodes } }, cores)),
+    [1, 1, 3, 4],
+  )
+  const rpc = [{ name: 'a', url: 'https://a.example.net' }]
+  assert.equal(threads({ sender: { rpc } }, 4), 3)
+  assert.equal(threads({ sender: { relays: rpc } }, 4), 3)
+  assert.equal(threads({}, 4), 0)
 })

@@ -11,7 +11,9 @@ import { type Sender, startSender } from '../../../sender/service.ts'
 import { openCounterInWorker } from '../../../sender/tips/counter-in-worker.ts'
 import { TipLedger } from '../../../sender/tips/ledger.ts'
 import type { Upstreams } from '../../../upstreams/service.ts'
+import type { Config } from '../config/config.ts'
 import { listenerOf } from '../config/listener.ts'
+import { isTrial } from '../config/served.ts'
 import type { ServiceContext, ServiceSettings } from '../process/service-context.ts'
 import { VERSION } from '../process/version.ts'
 import { hasTipKeys, openIdentity, openTipAccounts } from './tip-keys.ts'
@@ -28,6 +30,12 @@ export type SenderPartDeps = ServiceContext<'sender'> & {
 
 /** One core is reserved for the event loop; beyond this many threads the event loop is the bottleneck. */
 const CHECK_THREADS_MAX = 4
+
+/** In a trial the thread pool of the runtime checks what the event loop does not: a thread that has nothing to do takes 7 MB. */
+export function checkThreadsOf(config: Config, cores: number): number {
+  if (isTrial(config) && config.sender.rpc.length + config.sender.relays.length === 0) return 0
+  return Math.min(CHECK_THREADS_MAX, Math.max(1, cores - 1))
+}
 
 /** Where both are raised, the shred relay runs first: it has microseconds. */
 const SENDER_RANK = 1
@@ -65,7 +73,7 @@ export async function openSender({ config, loaded }: ServiceSettings, deps: Send
         upstream: upstreams.of(undefined),
         journalFiles: [await journal(JOURNAL_NAMES[0]), await journal(JOURNAL_NAMES[1])],
         tipLedger,
-        checkThreads: Math.min(CHECK_THREADS_MAX, Math.max(1, availableParallelism() - 1)),
+        checkThreads: checkThreadsOf(config, availableParallelism()),
         identity: options.quic.enabled ? await openIdentity(keysDir, identityFile, random) : undefined,
         log,
         clock,

@@ -16,7 +16,7 @@ import { configSchema } from '../config/config.ts'
 import { withPort } from '../config/listener.ts'
 import { createHealthReports } from './health-reports.ts'
 import type { ThreadReady } from './start-data.ts'
-import { methodsOf, startSupervisedThread } from './supervised-thread.ts'
+import { methodsOf, startSupervisedThread, youngMibOf } from './supervised-thread.ts'
 
 const ENTRY = new URL('../../../../test/support/echo-thread.ts', import.meta.url)
 
@@ -237,3 +237,8 @@ for (const [when, method] of [
     await new Promise((resolve) => void systemClock.setTimer(600, () => resolve(undefined)))
     assert.equal(starts.length, 1)
   })
+
+test('a thread has less memory for new objects in a trial', () => {
+  const nodes = [{ name: 'a', rpc: 'https://a.example.net', ws: 'wss://a.example.net', grpc: 'https://a.example.net' }]
+  assert.ok(youngMibOf(configSchema.parse({})) < youngMibOf(configSchema.parse({ upstreams: { nodes } })))
+})

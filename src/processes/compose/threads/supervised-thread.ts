@@ -13,6 +13,8 @@ import { startWorker, type WorkerThread } from '../../../platform/process/worker
 import type { RefusalLog } from '../../../platform/telemetry/refusal-log.ts'
 import type { NodesOptions } from '../../../upstreams/node-spec.ts'
 import type { NodeStatus } from '../../../upstreams/status.ts'
+import type { Config } from '../config/config.ts'
+import { isTrial } from '../config/served.ts'
 import type { Rendered } from '../documents/documents.ts'
 import type { HealthReports } from './health-reports.ts'
 import type { ControlPlaneSide, GatewayMethods, ServiceChannel, ThreadSide } from './protocol.ts'
@@ -77,8 +79,9 @@ const RESERVING_MS = 5000
 const CLOSE_MS = 5000
 /** A thread that is busy for longer is shown as it was. */
 const REFRESH_MS = 500
-/** As the launcher gives the main thread: three semi-spaces of 4 MiB. */
+/** As the launcher gives the main thread: three semi-spaces of 4 MiB. In a trial half of it, which is enough for some calls a second. */
 const YOUNG_MIB = 12
+const TRIAL_YOUNG_MIB = 6
 const MIB = 2 ** 20
 /** Beyond the time that the service itself has. */
 const DRAIN_MORE_MS = 1000
@@ -86,6 +89,10 @@ const DRAIN_MORE_MS = 1000
 type InstanceNotice = 'log' | 'degraded' | 'recovered' | 'refused' | 'alive' | 'ready' | 'report' | 'failed'
 
 type Instance = AsyncDisposable & { readonly channel: ServiceChannel }
+
+export function youngMibOf(config: Config): number {
+  return isTrial(config) ? TRIAL_YOUNG_MIB : YOUNG_MIB
+}
 
 /** Starts the thread and waits until its service serves. Throws what the service throws at its first start. */
 export async function startSupervisedThread(
@@ -138,7 +145,7 @@ export async function startSupervisedThread(
         onMessage: (message) => channel.receive(message),
         onDeath: (error) => (isDrained ? endDrained(error) : events.failed(error)),
         endMs: CLOSE_MS,
-        youngMib: YOUNG_MIB,
+        youngMib: youngMibOf(data.settings.config),
         // One thread cannot take more than the process may have; the memory guard refuses work before that.
         oldMib: Math.ceil(data.settings.config.memory.residentBytesMax / MIB),
       })
