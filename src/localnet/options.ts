@@ -94,7 +94,10 @@ const LEDGER_BYTES = 16 * MIB
 export const EMBEDDED_LEDGER_BYTES = 8 * MIB
 
 /** The limits of the ledger. */
-export function ledgerLimitsOf({ ledgerBytesMax = LEDGER_BYTES, ledgerBlocksMax }: LocalnetOptions['limits']) {
+export function ledgerLimitsOf({ ledgerBytesMax = LEDGER_BYTES, ledgerBlocksMax }: LocalnetOptions['limits']): {
+  readonly bytesMax: number
+  readonly blocksMax: number
+} {
   return { bytesMax: ledgerBytesMax, blocksMax: ledgerBlocksMax }
 }
 

@@ -118,7 +118,8 @@ test('what a larger append left in the chunk is not in the next one', async () =
   }
   await appendRows(ROWS, 'a text that is too long for its place')
   await appendRows(1, 'b')
-  const [piece] = (await connection.run(`SELECT a, b::VARCHAR, count(*) FROM s.t GROUP BY ALL ORDER BY a DESC`)).pieces()
+  const found = await connection.run('SELECT a, b::VARCHAR, count(*) FROM s.t GROUP BY ALL ORDER BY a DESC')
+  const [piece] = found.pieces()
   assert.deepEqual(piece?.[0], ['b', 'a text that is too long for its place'])
   assert.deepEqual(piece?.[2], [1n, BigInt(ROWS)])
   assert.equal(piece?.[1]?.[0], '[b, b, b]')

@@ -89,6 +89,7 @@ for (const youngMib of [3, 6, 12]) {
   console.log(limit - ${OLD_MIB})
 }`,
   )
-  const printed = execFileSync(process.execPath, ['--max-semi-space-size=4', folder.file('main.mjs')], { encoding: 'utf8' })
+  const flags = ['--max-semi-space-size=4']
+  const printed = execFileSync(process.execPath, [...flags, folder.file('main.mjs')], { encoding: 'utf8' })
   assert.deepEqual(printed.trim().split('\n').map(Number), [3, 6, 12])
 })
