@@ -34,7 +34,7 @@ export class AccountTable<Value> {
 
   /** Of an account as a text of `keyText`. */
   find(account: string): Value | undefined {
-    this.#scratch.latin1Write(account, 0)
+    this.#scratch.write(account, 'latin1')
     return this.get(this.#scratch, 0)
   }
 
@@ -59,7 +59,7 @@ export class AccountTable<Value> {
   }
 
   #hashOf(account: string): number {
-    this.#scratch.latin1Write(account, 0)
+    this.#scratch.write(account, 'latin1')
     return this.#hash(this.#scratch, 0)
   }
 
