@@ -108,6 +108,7 @@ export const COUNTED_METHODS: readonly string[] = [
   ...GEYSER_UNARY,
   'Subscribe',
   'SubscribeDeshred',
+  'SubscribeEntries',
   'SubscribeGossip',
 ]
 

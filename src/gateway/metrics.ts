@@ -21,6 +21,7 @@ const LIMITS: readonly string[] = [
   'reflectionStreams',
   'grpcKinds',
   'grpcBlockedOwners',
+  'decodedFiltersPerStream',
   'grpcRequestBytes',
   'grpcRequestFields',
   'grpcRequestFilters',

@@ -44,7 +44,7 @@ const limits = z
     grpc_streams: numberLimit,
     grpc_accounts_per_stream: numberLimit,
     grpc_kinds: z.union([z.array(z.enum(GRPC_KINDS)).max(GRPC_KINDS.length), z.null(), z.literal('plan')]),
-    grpc_blocked_owners: z.union([z.array(z.string().max(44)).max(100), z.literal('plan')]),
+    grpc_blocked_owners: z.union([z.array(z.string().max(44)).max(256), z.literal('plan')]),
     grpc_resume: z.union([z.boolean(), z.literal('plan')]),
     request_bytes: requiredLimit,
     batch_items: requiredLimit,
