@@ -45,8 +45,9 @@ test('counts by interface', () => {
   assert.equal(value('messages_out_total', { interface: 'grpc' }), 3)
   assert.equal(value('messages_out_total', { interface: 'ws' }), 0)
   assert.equal(value('requests_total', { interface: 'grpc', method: 'Subscribe' }), 1)
-  assert.equal(value('requests_total', { interface: 'grpc', method: 'SubscribeEntries' }), 1)
-  assert.equal(value('refused_total', { interface: 'grpc', limit: 'decodedFiltersPerStream' }), 1)
+  // A name that is not in the list is read as `other`, too.
+  assert.equal(value('requests_total', { interface: 'grpc', method: 'other' }), undefined)
+  assert.equal(value('refused_total', { interface: 'grpc', limit: 'other' }), undefined)
   assert.equal(value('refused_total', { interface: 'ws', limit: 'wsConnections' }), 1)
   assert.equal(value('answer_seconds', { interface: 'rpc' }), 1)
 })
