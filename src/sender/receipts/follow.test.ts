@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { createManualClock } from '../../core/clock.ts'
 import { encodeBase58 } from '../../solana/crypto/base58.ts'
 import type { Upstream } from '../../upstreams/upstream.ts'
@@ -12,11 +13,19 @@ import { receiptOf } from './test-receipt.ts'
 
 type Status = { slot: number; err: unknown; confirmationStatus: string } | null
 
-type RigOptions = { readonly resendMs: number; readonly endMs: number; readonly receiptsMax?: number }
+type RigOptions = {
+  readonly resendMs: number
+  readonly endMs: number
+  readonly receiptsMax?: number
+  /** So much passes with each reading of the clock. */
+  readonly readMs?: number
+}
 
 /** Receipts, dispatch and follow on a manual clock, with a node that responds as the test configures. */
 function rig(options: RigOptions = { resendMs: 2000, endMs: 60_000 }) {
-  const clock = createManualClock()
+  const manual = createManualClock()
+  let readings = 0
+  const clock = { ...manual, monotonicMs: () => manual.monotonicMs() + readings++ * (options.readMs ?? 0) }
   const node = {
     slot: 100,
     statuses: new Map<string, Status>(),
@@ -348,4 +357,37 @@ test('limits the number of receipts and of waits', () => {
   assert.ok('ended' in wait('c'))
   sluice.clock.advance(700_000)
   assert.equal(sluice.receipts.size, 0)
+})
+
+test('transactions that land together are settled in slices, and none after the end', async () => {
+  const ALL = 200
+  const options = { resendMs: 2000, endMs: 60_000, receiptsMax: ALL, readMs: 0.02 }
+  const landAll = async (sluice: ReturnType<typeof rig>) => {
+    for (let n = 0; n < ALL; n++) {
+      sluice.accept(`s${n}`)
+      sluice.node.statuses.set(`s${n}`, { slot: 101, err: null, confirmationStatus: 'confirmed' })
+    }
+    await sluice.clock.advanceAsync(150)
+  }
+  using sluice = rig(options)
+  await landAll(sluice)
+  let turns = 0
+  let most = sluice.finished.length
+  for (; sluice.finished.length < ALL && turns < ALL; turns++) {
+    const before = sluice.finished.length
+    await nextTurn()
+    most = Math.max(most, sluice.finished.length - before)
+  }
+  assert.equal(sluice.finished.length, ALL)
+  // A slice is half a millisecond, of which each transaction takes 0.02 or more.
+  assert.ok(most <= 25, `${most} in one turn`)
+
+  const ended = rig(options)
+  await landAll(ended)
+  const settled = ended.finished.length
+  ended[Symbol.dispose]()
+  await nextTurn()
+  await nextTurn()
+  assert.ok(settled < ALL, `${settled} settled before the end`)
+  assert.equal(ended.finished.length, settled)
 })

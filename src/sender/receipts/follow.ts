@@ -1,4 +1,5 @@
 import type { Timer } from '../../core/clock.ts'
+import { createTimeSlices } from '../../platform/process/time-slices.ts'
 import type { Upstream } from '../../upstreams/upstream.ts'
 import { createExpiry, type Expiry, type ExpiryDeps } from './expiry.ts'
 import { isSameLanding, type Landed, type Receipt } from './receipt.ts'
@@ -6,7 +7,7 @@ import type { Receipts } from './receipts.ts'
 
 export type FollowDeps = ExpiryDeps & {
   readonly receipts: Receipts
-  readonly ws: Upstream['ws']
+  readonly ws: Pick<Upstream['ws'], 'subscribe'>
   /** Called before a landed transaction is reverted, or lands elsewhere, because its block was dropped by a fork. */
   onUnlanded(receipt: Receipt): void
 }
@@ -16,6 +17,8 @@ const BATCH = 256
 /** Concurrent calls. */
 const PARALLEL = 4
 const CALL_MS = 3000
+/** Of the time in which a response is processed: hundreds of transactions may land in one block, and new ones must not wait for all of them. */
+const SLICE_MS = 0.5
 /** The statuses are polled with each slot notification, but not more often than this, */
 const POLL_MS_MIN = 150
 /** and at least this often, when the slot subscription is lost. */
@@ -87,7 +90,10 @@ export function startFollow(deps: FollowDeps): Disposable {
     const response = await callNode('getSignatureStatuses', [batch.map(({ signature }) => signature)], CALL_MS)
     const { context, value } = (response ?? {}) as { context?: { slot?: unknown }; value?: unknown }
     if (!Array.isArray(value) || value.length !== batch.length || typeof context?.slot !== 'number') return
+    const slices = createTimeSlices(() => clock.monotonicMs(), { sliceMs: SLICE_MS })
     for (const [at, receipt] of batch.entries()) {
+      if (slices.isSpent()) await slices.yield()
+      if (isClosed) return
       if (!receipts.watched.has(receipt)) continue
       const landed = readStatus(value[at])
       if (landed !== undefined) {
