@@ -108,6 +108,7 @@ export type SenderGiven = SenderOptionsInput & {
   /** The journal files, to simulate disk failures. */
   readonly disk?: (file: AppendFile) => AppendFile
   readonly lifecycle?: SenderDeps['lifecycle']
+  readonly isRehearsed?: boolean
 }
 
 /** The sender over the given nodes, with its journal in a new folder. */
@@ -116,6 +117,7 @@ export async function startTestSender({
   nodes = [],
   disk = (file) => file,
   lifecycle,
+  isRehearsed,
   ...options
 }: SenderGiven): Promise<TestSender> {
   await using opening = new AsyncDisposableStack()
@@ -135,6 +137,7 @@ export async function startTestSender({
       {
         ...parseSenderOptions({ tipAccounts: TIP_ACCOUNTS, ...options }),
         listener: { host: '127.0.0.1', port: 0 },
+        isRehearsed,
       },
       {
         ...deps,

@@ -68,6 +68,7 @@ export async function openSender({ config, loaded }: ServiceSettings, deps: Send
         ...options,
         tipAccounts,
         listener: listenerOf(config.sender, loaded.folder, deps.memory.mayAccept),
+        isRehearsed: true,
       },
       {
         upstream: upstreams.of(undefined),
