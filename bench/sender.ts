@@ -12,11 +12,12 @@ import { startTestSender, tipped, walletOf } from '../test/support/sender.ts'
 import { NODE_BLOCKHASH, type NodeTask } from '../test/support/sender-node.ts'
 import { startSenderNode } from '../test/support/sender-process.ts'
 import { openPacedPosts } from './support/paced-posts.ts'
+import { threadsOf, usePerItem } from './support/threads-of-process.ts'
 
 /**
  * Transactions through the sender, each with a signature check, beside a minimal HTTP forwarder. Both run for the whole bench and take turns: the first
  * transactions after the start, at 500 and at 1,000 a second, and as many as one core can. Figures: the time from the client's first byte to the first
- * byte on each path, and the CPU of a transaction. Both servers, the node and the leader each run in their own process. One JSON line per figure.
+ * byte on each path, and the CPU of a transaction, by thread too. Both servers, the node and the leader each run in their own process. One JSON line per figure.
  *   node bench/sender.ts [seconds of a turn] [turns at each rate] [normal | raised]
  * With `raised`, sender and forwarder have the priority of `sender.priority = "raised"`.
  */
@@ -38,8 +39,12 @@ if (first === 'sender') await runSender(second)
 else if (first === 'forwarder') await runForwarder(second)
 else await runAll(Number(first), Number(second))
 
-/** What one turn measured: latencies by path, and the CPU of the server under test. */
-type Turn = { readonly tookMs: Readonly<Record<'http' | 'quic', readonly number[]>>; readonly cpuMicros: number }
+/** What one turn measured: latencies by path, and the CPU of the server under test, all of it and by thread. */
+type Turn = {
+  readonly tookMs: Readonly<Record<'http' | 'quic', readonly number[]>>
+  readonly cpuMicros: number
+  readonly threads: ReturnType<typeof usePerItem>
+}
 type Subject = { readonly kind: Kind; readonly child: ChildProcess; readonly url: string }
 type Places = { readonly node: ChildProcess; readonly leader: QuicPeer | undefined }
 
@@ -102,6 +107,8 @@ async function runAll(turnSeconds: number, turns: number): Promise<void> {
       perSecond,
       ratio: round(p99Ms.sender / p99Ms.forwarder),
     })
+    const { threads } = measured.sender.at(-1) as Turn
+    write({ figure: 'CPU and wake-ups of a transaction by thread', perSecond, threads })
     const cpuOfTurns = (kind: Kind) => medianOf(measured[kind].map(({ cpuMicros }) => cpuMicros))
     reportCpu(perSecond, { forwarder: cpuOfTurns('forwarder'), sender: cpuOfTurns('sender') }, checkMicros)
   }
@@ -165,7 +172,9 @@ async function pacedTurn(
   using posts = await openPacedPosts(url, CONNECTIONS)
   const texts = wires.map((wire) => Buffer.from(wire).toString('base64'))
   const before = await cpuOf(child)
+  const threadsBefore = threadsOf(child.pid as number)
   const sentMs = await posts.paced(texts.map(sendTransactionOf), perSecond)
+  const threads = usePerItem(threadsBefore, threadsOf(child.pid as number), wires.length)
   const cpuMicros = ((await cpuOf(child)) - before) / wires.length
   const byText = await arrivalsAt(node)
   const http = texts.map((text, n) => (byText.get(text.slice(0, 86)) ?? Number.NaN) - (sentMs[n] as number))
@@ -173,19 +182,22 @@ async function pacedTurn(
   const quic = wires.map(
     (wire, n) => (byStart?.get(Buffer.from(wire).readUInt32BE(0)) ?? Number.NaN) - (sentMs[n] as number),
   )
-  return { tookMs: { http, quic }, cpuMicros }
+  return { tookMs: { http, quic }, cpuMicros, threads }
 }
 
 async function fullTurn({ child, url }: Subject, wires: readonly Uint8Array[]) {
   using posts = await openPacedPosts(url, FULL_IN_FLIGHT)
   const bodies = wires.map((wire) => sendTransactionOf(Buffer.from(wire).toString('base64')))
   const before = await cpuOf(child)
+  const threadsBefore = threadsOf(child.pid as number)
   const seconds = await posts.full(bodies, FULL_IN_FLIGHT)
+  const threads = usePerItem(threadsBefore, threadsOf(child.pid as number), wires.length)
   const cpuMicros = ((await cpuOf(child)) - before) / wires.length
   return {
     value: Math.round(1e6 / cpuMicros),
     cpuMicros: Math.round(cpuMicros),
     perSecond: Math.round(wires.length / seconds),
+    threads,
   }
 }
 
@@ -248,6 +260,7 @@ async function runSender(nodeUrl: string): Promise<void> {
   const many = 1_000_000
   await using sender = await startTestSender({
     nodes: [{ name: 'node', rpc: nodeUrl }],
+    isRehearsed: true,
     limits: {
       perAddressPerSecond: many,
       perAddressBurst: many,
