@@ -14,7 +14,7 @@ import {
 import { textKey, toAccount } from '../engine/values.ts'
 import { createGenesis } from '../genesis/genesis.ts'
 import type { ChainKeys } from '../genesis/keys.ts'
-import { ledgerLimitsOf, type LocalnetOptions } from '../options.ts'
+import { type LocalnetOptions, ledgerLimitsOf } from '../options.ts'
 import { AccountStore } from './accounts.ts'
 import {
   CLOCK_SYSVAR,

@@ -192,7 +192,7 @@ test('of what waits, the oldest data set is passed on alone, and each turn takes
     for (let i = 0; i < count; i++) writer.write(encodeEvent(set, NO_ADDRESSES))
     await until('all are read', () => turns.reduce((sum, taken) => sum + taken, 0) === count)
     const growing = turns.slice(0, -1)
-    assert.equal(turns[0], 1, `also after it had caught up: ${turns}`)
+    assert.equal(turns[0], 1, `also after it had caught up: ${turns.join()}`)
     assert.deepEqual(
       growing,
       growing.toSorted((a, b) => a - b),

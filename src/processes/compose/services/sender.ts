@@ -68,7 +68,8 @@ export async function openSender({ config, loaded }: ServiceSettings, deps: Send
         ...options,
         tipAccounts,
         listener: listenerOf(config.sender, loaded.folder, deps.memory.mayAccept),
-        isRehearsed: true,
+        // A trial starts faster; its transactions go to the embedded chain.
+        isRehearsed: !isTrial(config),
       },
       {
         upstream: upstreams.of(undefined),
