@@ -1,4 +1,4 @@
-import { channel } from 'node:diagnostics_channel'
+import { subscribe } from 'node:diagnostics_channel'
 import type { ServerHttp2Stream } from 'node:http2'
 import type { DecodedDataSet, DecodedSource } from '../../src/gateway/geyser/decoded/source.ts'
 import { WIRE_BYTES, WireReader } from '../../src/solana/geyser/wire-reader.ts'
@@ -32,10 +32,10 @@ export function createWriteTimes(monotonicMs: () => number): WriteTimes {
   /** Read when the turn that wrote them is over, so that this delays no write. */
   let written: { readonly frames: Uint8Array; readonly nowMs: number }[] = []
 
-  channel('http2.server.stream.created').subscribe((event) => {
+  subscribe('http2.server.stream.created', (event) => {
     const { stream } = event as { stream: ServerHttp2Stream }
-    const write = stream.write.bind(stream) as (frames: Uint8Array, callback: () => void) => boolean
-    const measured = (frames: Uint8Array) => write(frames, () => onWritten(frames))
+    const { write } = stream
+    const measured = (frames: Uint8Array) => Reflect.apply(write, stream, [frames, () => onWritten(frames)]) as boolean
     stream.write = measured as typeof stream.write
   })
 

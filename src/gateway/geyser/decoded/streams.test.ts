@@ -5,6 +5,7 @@ import { createManualClock } from '../../../core/clock.ts'
 import { createMessageReader, frameMessage } from '../../../platform/grpc/framing.ts'
 import { GrpcCode } from '../../../platform/grpc/status.ts'
 import type { GrpcEnd, GrpcStream } from '../../../platform/grpc/stream.ts'
+import { createTimeSlices } from '../../../platform/process/time-slices.ts'
 import { encodeBase58 } from '../../../solana/crypto/base58.ts'
 import { SubscribeDeshredRequestSchema, SubscribeUpdateDeshredSchema } from '../../../solana/gen/geyser_pb.ts'
 import { decodeMessage, encodeMessage } from '../../../solana/geyser/protobuf.ts'
@@ -111,24 +112,25 @@ test('a stream whose client goes while it is ended is not ended again', () => {
   assert.deepEqual([leaving.kinds, leaving.ends, on.reader], [['entries'], [], undefined])
 })
 
-test('streams are flushed a few in a turn, and what came is counted as delivered after the last of them', async () => {
+test('streams are flushed a few in the first turn and more in the next, and what came is counted as delivered after the last of them', async () => {
   const turns: (() => void)[] = []
-  const { client, on, counts } = open({ nextTurn: () => new Promise((resolve) => turns.push(resolve)) })
-  const clients = Array.from({ length: 18 }, () => client())
+  const nextTurn = () => new Promise<void>((resolve) => turns.push(resolve))
+  const { client, on, counts } = open({ slices: createTimeSlices(() => 0, { nextTurn }) })
+  const clients = Array.from({ length: 26 }, () => client())
   for (const { request } of clients) request(ALL)
   on.reader?.onDataSet(dataSet(1))
   const ended = on.reader?.onBatchEnd()
   const flushed = () => clients.filter(({ kinds }) => countOf(kinds, 'deshredTransaction') === 1).length
   assert.deepEqual([flushed(), turns.length], [8, 1])
   // One that has not been flushed goes meanwhile, and another comes.
-  clients[17]?.stream.cancel()
+  clients[25]?.stream.cancel()
   client().request(ALL)
   turns[0]?.()
   await setImmediate()
-  assert.deepEqual([flushed(), turns.length, counts.delivered], [16, 2, 0])
+  assert.deepEqual([flushed(), turns.length, counts.delivered], [24, 2, 0])
   turns[1]?.()
   await ended
-  assert.deepEqual([flushed(), turns.length, counts.delivered], [17, 2, 1])
+  assert.deepEqual([flushed(), turns.length, counts.delivered], [25, 2, 1])
 })
 
 test('a filter without accounts selects all, and an empty request none', () => {

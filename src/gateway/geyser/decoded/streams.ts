@@ -1,4 +1,3 @@
-import { setImmediate as immediate } from 'node:timers/promises'
 import type { Clock } from '../../../core/clock.ts'
 import type { Random } from '../../../core/random.ts'
 import { GrpcCode } from '../../../platform/grpc/status.ts'
@@ -26,8 +25,6 @@ export type DecodedStreamsDeps = {
   readonly meter: DecodedMeter
   readonly slices?: TimeSlices
   readonly random?: Random
-  /** Resolves when the event loop has written what was flushed. */
-  readonly nextTurn?: () => Promise<void>
 }
 
 export type DecodedMeter = {
@@ -49,14 +46,14 @@ export type DecodedRefusal = { readonly rule: string; readonly message: string }
 /** As nodes do. */
 const PING_MS = 10_000
 /**
- * Streams that are flushed in one turn of the event loop. node:http2 writes their connections when the turn ends: those of the first streams are written
- * before the last ones are flushed.
+ * Streams that are flushed in the first turn of the event loop; twice as many in each further one. node:http2 writes their connections when the turn ends:
+ * those of the first streams are written before the last ones are flushed. A turn costs too, so that there are few of them.
  */
-const FLUSHES_PER_TURN = 8
+const FIRST_TURN_FLUSHES = 8
 
 /** The streams of decoded transactions and entries of one gateway thread. The source is read while there are any. */
 export function createDecodedStreams(options: DecodedStreamsOptions, deps: DecodedStreamsDeps): DecodedStreams {
-  const { source, clock, meter, slices = createTimeSlices(), random = secureRandom, nextTurn = immediate } = deps
+  const { source, clock, meter, slices = createTimeSlices(), random = secureRandom } = deps
   const index = new FilterIndex<DecodedStream>(random)
   const updates = new FilterUpdates(index, slices)
   const transactionStreams = new Set<DecodedStream>()
@@ -119,12 +116,16 @@ export function createDecodedStreams(options: DecodedStreamsOptions, deps: Decod
   }
 
   async function onBatchEnd(): Promise<void> {
+    let flushesMax = FIRST_TURN_FLUSHES
     let flushes = 0
     for (const streams of [transactionStreams, entryStreams]) {
       for (const stream of streams) {
         if (!stream.hasBatch) continue
         stream.flush()
-        if (++flushes % FLUSHES_PER_TURN === 0) await nextTurn()
+        if (++flushes < flushesMax) continue
+        await slices.yield()
+        flushesMax *= 2
+        flushes = 0
       }
     }
     const nowNanos = clock.monotonicMs() * 1e6
