@@ -23,6 +23,7 @@ import { type IngestStopReason, indexerMetrics } from './metrics.ts'
 import type { IndexerOptions } from './options.ts'
 import { createQueryExecutor } from './query/executor.ts'
 import { collectResult } from './query/result.ts'
+import type { StoreOptions } from './store/protocol.ts'
 
 export type IndexerDeps = BaseDeps & {
   readonly access: Access
@@ -58,8 +59,8 @@ export async function startIndexer(
     readonly listener: ListenerOptions
     /** File of the embedded database. */
     readonly dataFile: string
-    /** As in `StoreOptions`. */
-    readonly logTextBytesMax?: number | undefined
+    /** How little memory the embedded database keeps at rest. */
+    readonly atRest?: Pick<StoreOptions, 'logTextBytesMax' | 'idleBytesMax'> | undefined
     /** The operator's server, in place of the embedded database. */
     readonly clickhouse?: ClickHouseStoreOptions | undefined
     readonly accounts?: ClickHouseAccountsSource | undefined
@@ -120,7 +121,7 @@ export async function startIndexer(
           clickhouse: environment.clickhouse,
           path: environment.dataFile,
           memoryBytes: store.memoryBytes,
-          logTextBytesMax: environment.logTextBytesMax,
+          ...environment.atRest,
           threads: store.threads,
           rows: { includeVotes: options.includeVotes, includeLogs: options.includeLogs },
           results: query,

@@ -48,7 +48,7 @@ async function handle(request: StoreRequest): Promise<StoreResponses[StoreReques
   switch (request.kind) {
     case 'open': {
       options = request.options
-      const { clickhouse, path, memoryBytes, logTextBytesMax, threads } = options
+      const { clickhouse, path, memoryBytes, logTextBytesMax, idleBytesMax = Number.POSITIVE_INFINITY, threads } = options
       if (clickhouse !== undefined) {
         const wait = (ms: number): Promise<void> => delay(systemClock, ms)
         store = await openClickHouseStore(clickhouse, { nowMs: Date.now, wait })
@@ -68,7 +68,7 @@ async function handle(request: StoreRequest): Promise<StoreResponses[StoreReques
       const database = await openDuckDatabase(path, settings, { workersYield: true })
       const release = await createCacheRelease(database, {
         memoryBytes,
-        idleBytes: memoryBytes * IDLE_SHARE,
+        idleBytes: Math.min(memoryBytes * IDLE_SHARE, idleBytesMax),
         isQueried: () => queries?.isRunning() ?? false,
       })
       // A checkpoint frees many small pieces, between which the C library keeps what is free.

@@ -57,6 +57,8 @@ export type StoreOptions = {
   readonly memoryBytes: number
   /** Of the embedded database: bytes of appended texts after which a checkpoint moves its log into the file earlier. */
   readonly logTextBytesMax?: number | undefined
+  /** Most bytes of cached pages while no query runs, where that is less than their share of `memoryBytes`. */
+  readonly idleBytesMax?: number | undefined
   readonly threads: number
   readonly rows: RowOptions
   readonly results: ResultBudgetOptions
