@@ -48,7 +48,14 @@ async function handle(request: StoreRequest): Promise<StoreResponses[StoreReques
   switch (request.kind) {
     case 'open': {
       options = request.options
-      const { clickhouse, path, memoryBytes, logTextBytesMax, idleBytesMax = Number.POSITIVE_INFINITY, threads } = options
+      const {
+        clickhouse,
+        path,
+        memoryBytes,
+        logTextBytesMax,
+        idleBytesMax = Number.POSITIVE_INFINITY,
+        threads,
+      } = options
       if (clickhouse !== undefined) {
         const wait = (ms: number): Promise<void> => delay(systemClock, ms)
         store = await openClickHouseStore(clickhouse, { nowMs: Date.now, wait })
