@@ -13,6 +13,7 @@ import {
   CHALLENGE_MS,
   challengeAgain,
   challengeCodeOf,
+  challengeUnlessFresh,
   DESTINATIONS_PER_IP_MAX,
   isOpenChallenge,
   pendingId,
@@ -167,6 +168,16 @@ test('a challenge is repeated only after CHALLENGE_AGAIN_MS, with another code',
   // As many characters as a code, and more bytes.
   const longer = { ...old, code: `é${old.code.slice(1)}` }
   await assert.rejects(proveDestination(rig.at(CHALLENGE_AGAIN_MS + 1), longer), { code: 'invalid-value' })
+})
+
+test('a challenge that was sent a moment ago is not sent again, and not returned to an author who has seen another revision', async () => {
+  await using rig = await openRig()
+  await rig.subscribe('s')
+  const { subscription, destination } = await rig.set(0, 's', '8.8.8.8:20001')
+  const challenge = (ifRevision: number) => challengeUnlessFresh({ ...rig.at(1000), ifRevision }, { subscription: 's' })
+  const found = await challenge(subscription.revision)
+  assert.deepEqual([found.isFresh, found.destination.setAt], [true, destination.setAt])
+  await assert.rejects(challenge(subscription.revision - 1), { code: 'revision-changed' })
 })
 
 test('one destination per subscription, few subscriptions per address; a cancelled subscription frees its destination', async () => {

@@ -142,6 +142,13 @@ test('a removed plan is reported as removed, and not that its limits are in effe
   assert.deepEqual((await on.reload('')).message, ['nothing changed'])
 })
 
+test('a process that uses no plans does not report a removed one', async () => {
+  const gold =
+    '[plans.gold]\nunitsPerSecond = 100\nwsConnections = 1\nwsSubscriptions = 1\ngrpcStreams = 1\ngrpcAccountsPerStream = 1\nsendsPerSecond = 1\n'
+  await using on = await start(gold, {}, ['log'])
+  assert.deepEqual((await on.reload('')).message, ['nothing changed'])
+})
+
 test('a process of one service reports the addresses that customers use, of every service: its cards and documents name them', async () => {
   await using on = await start(node('a'), {}, ['log', 'upstreams'])
   const { needRestart } = await on.reload(
