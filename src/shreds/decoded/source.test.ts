@@ -17,6 +17,19 @@ import { encodeEvent } from './messages.ts'
 import { createOutputMemory, openOutputWriter } from './output-ring.ts'
 import { createDecodedSource, type DecodedDataSet, type DecodedSlot } from './source.ts'
 
+const SMALL: ParsedTransaction = {
+  version: 'legacy',
+  signatures: [new Uint8Array(64).fill(5)],
+  message: new Uint8Array(),
+  header: { numRequiredSignatures: 1, numReadonlySigned: 0, numReadonlyUnsigned: 1 },
+  staticKeys: [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)],
+  recentBlockhash: new Uint8Array(32),
+  instructions: [{ programIdIndex: 1, accounts: Uint8Array.of(0), data: new Uint8Array(8) }],
+  addressTableLookups: [],
+  config: null,
+  wireLength: 0,
+}
+
 const NO_ADDRESSES = () => ({ ok: true, writable: [], readonly: [] }) as const
 
 /** What an engine emits for one slot with one batch. */
@@ -140,16 +153,9 @@ test('an entry of which a part is missing is left out', async () => {
 
 test('a transaction that no packet could carry is passed on: only the format limits what a leader puts into a block', async () => {
   const parsed: ParsedTransaction = {
-    version: 'legacy',
-    signatures: [new Uint8Array(64).fill(5)],
-    message: new Uint8Array(),
-    header: { numRequiredSignatures: 1, numReadonlySigned: 0, numReadonlyUnsigned: 1 },
+    ...SMALL,
     staticKeys: Array.from({ length: 200 }, (_, i) => new Uint8Array(32).fill(i)),
-    recentBlockhash: new Uint8Array(32),
     instructions: [{ programIdIndex: 199, accounts: Uint8Array.of(0, 150), data: new Uint8Array(3000) }],
-    addressTableLookups: [],
-    config: null,
-    wireLength: 0,
   }
   const wire = encodeParsedTransaction(parsed)
   using reading = open()
@@ -168,29 +174,65 @@ test('a transaction that no packet could carry is passed on: only the format lim
   )
 })
 
-test('of what waits, the oldest data set is passed on alone, and each turn takes more than the one before until nothing waits', async () => {
-  const block = makeBlock({ slot: 10, parentSlot: 9, batchBytes: [20_000] }, createRandom(1))
-  const [set] = eventsOf(block.dataSets[0]?.bytes ?? new Uint8Array())
-  assert.ok(set?.kind === 'data-set' && set.transactions.length > 16 && set.transactions.length < 64)
+/** A reader, and how many data sets each of its turns had. */
+function openTurns(onBatchEnd: () => Promise<void> | undefined = () => undefined) {
   const memory = createOutputMemory(2 ** 23)
   const writer = openOutputWriter(memory)
   const turns: number[] = []
   let sets = 0
   // However slow the machine is, no turn ends because of its time.
-  using _reading = createDecodedSource(memory, () => createTimeSlices(() => 0)).read({
+  const reading = createDecodedSource(memory, () => createTimeSlices(() => 0)).read({
     onDataSet: () => void (sets += 1),
     onSlot: () => undefined,
     onLost: () => assert.fail('nothing is lost'),
     onBatchEnd() {
       turns.push(sets)
       sets = 0
-      return undefined
+      return onBatchEnd()
     },
   })
+  return {
+    turns,
+    write: (event: DecodedEvent) => void writer.write(encodeEvent(event, NO_ADDRESSES)),
+    all: () => turns.reduce((sum, taken) => sum + taken, 0),
+    [Symbol.dispose]: () => reading[Symbol.dispose](),
+  }
+}
+
+test('data sets of one transaction, as nodes report them, are read in turns that grow too', async () => {
+  const wire = encodeParsedTransaction(SMALL)
+  const entries = encodeEntries([{ numHashes: 1n, hash: new Uint8Array(32), transactions: [wire] }])
+  const [set] = eventsOf(entries)
+  assert.ok(set?.kind === 'data-set')
+  using reading = openTurns()
+  for (let i = 0; i < 2000; i++) reading.write(set)
+  await until('all are read', () => reading.all() === 2000)
+  assert.ok(reading.turns.length <= 8, reading.turns.join())
+})
+
+test('the next turn is not read before the end of the one before', async () => {
+  const [set] = eventsOf(encodeEntries([{ numHashes: 1n, hash: new Uint8Array(32), transactions: [] }]))
+  assert.ok(set?.kind === 'data-set')
+  const { promise, resolve } = Promise.withResolvers<void>()
+  using reading = openTurns(() => promise)
+  for (let i = 0; i < 40; i++) reading.write(set)
+  await until('a turn is read', () => reading.turns.length === 1)
+  for (let i = 0; i < 3; i++) await new Promise((done) => setImmediate(done))
+  assert.deepEqual(reading.turns, [32])
+  resolve()
+  await until('all are read', () => reading.all() === 40)
+})
+
+test('of what waits, the oldest data set is passed on alone, and each turn takes more than the one before until nothing waits', async () => {
+  const block = makeBlock({ slot: 10, parentSlot: 9, batchBytes: [20_000] }, createRandom(1))
+  const [set] = eventsOf(block.dataSets[0]?.bytes ?? new Uint8Array())
+  assert.ok(set?.kind === 'data-set' && set.transactions.length > 16 && set.transactions.length < 64)
+  using reading = openTurns()
+  const { turns, write, all } = reading
   for (const count of [20, 2]) {
     turns.length = 0
-    for (let i = 0; i < count; i++) writer.write(encodeEvent(set, NO_ADDRESSES))
-    await until('all are read', () => turns.reduce((sum, taken) => sum + taken, 0) === count)
+    for (let i = 0; i < count; i++) write(set)
+    await until('all are read', () => all() === count)
     const growing = turns.slice(0, -1)
     assert.equal(turns[0], 1, `also after it had caught up: ${turns.join()}`)
     assert.deepEqual(

@@ -110,7 +110,9 @@ async function run(
     let count = 0
     let transactions = 0
     let hasMore = true
-    for (; count < RECORDS_PER_TURN && transactions < transactionsMax && !slices.isSpent(); count++) {
+    // Records of nodes have one transaction each.
+    const recordsMax = Math.max(RECORDS_PER_TURN, transactionsMax)
+    for (; count < recordsMax && transactions < transactionsMax && !slices.isSpent(); count++) {
       const record = records.next()
       if (record === undefined) {
         hasMore = false

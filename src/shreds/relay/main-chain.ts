@@ -64,11 +64,15 @@ export class MainChain {
   observe(slot: number, version: number, nowMs: number): boolean {
     if (nowMs - this.#periodAtMs >= PERIOD_MS) this.#endPeriod(nowMs)
     if (this.#slot < 0) return false
-    if (this.#includes(slot, version)) {
-      this.#inside += 1
-      return true
-    }
-    this.#outside.add(slot, version)
+    if (this.#includes(slot, version)) this.#inside += 1
+    else this.#outside.add(slot, version)
+    return this.isCurrent(slot, version)
+  }
+
+  /** Whether the slot is in the window of this chain, or of one that may replace it. */
+  isCurrent(slot: number, version: number): boolean {
+    if (this.#slot < 0) return false
+    if (this.#includes(slot, version)) return true
     return this.#candidate !== undefined && this.#isAround(this.#candidate, slot, version)
   }
 

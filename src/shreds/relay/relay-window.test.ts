@@ -14,7 +14,9 @@ function open(slotMs = 400, version?: number) {
   const window = createRelayWindow({ ...length, version, reachSlots: 64 })
   /** Whether a packet is relayed, and whether the engine of Decoded gets it. */
   const take = (slot: number, ms: number, isSigned = false, packetVersion = VERSION) => {
-    if (window.classify(slot, packetVersion, ms) !== 'current') return { isRelayed: false, isDecoded: false }
+    const verdict = window.classify(slot, packetVersion, ms)
+    assert.equal(window.isCurrent(slot, packetVersion), verdict === 'current')
+    if (verdict !== 'current') return { isRelayed: false, isDecoded: false }
     if (!isSigned && window.classifyUnchecked(slot, packetVersion, ms) !== 'current')
       return { isRelayed: false, isDecoded: false }
     window.advance(slot, packetVersion, ms, isSigned)

@@ -8,6 +8,8 @@ import { createSlotWindow, type SlotWindowOptions, type WindowVerdict } from './
  */
 export type RelayWindow = {
   classify(slot: number, version: number, nowMs: number): WindowVerdict
+  /** Whether `classify` would accept such a packet, which is not counted. */
+  isCurrent(slot: number, version: number): boolean
   /** The verdict for a packet whose leader is not known: while signed packets arrive, it belongs to the slots around the newest one or is not current. */
   classifyUnchecked(slot: number, version: number, nowMs: number): WindowVerdict
   /** Whether only a few packets that could not be checked have moved it. The first signed packet moves it to its slot, wherever that is. */
@@ -49,6 +51,7 @@ export function createRelayWindow(options: RelayWindowOptions): RelayWindow {
       if (options.version !== undefined && version !== options.version) return verdict
       return main.observe(slot, version, nowMs) ? 'current' : verdict
     },
+    isCurrent: (slot, version) => window.verdictOf(slot, version) === 'current' || main.isCurrent(slot, version),
     classifyUnchecked: (slot, version, nowMs) => (main.isSigned(nowMs) ? window.verdictOf(slot, version) : 'current'),
     isUnproven: () => main.isUnproven,
     advance(slot, version, nowMs, isSigned) {

@@ -39,13 +39,18 @@ function createArena(spare: number): PacketArena {
 /** A selector whose checking thread is the test. */
 function start(
   spare = 128,
-  settings: { version?: number | undefined; lanes?: ReturnType<typeof createTestLanes> | undefined } = {},
+  settings: {
+    version?: number | undefined
+    lanes?: ReturnType<typeof createTestLanes> | undefined
+    failuresPerSecond?: number
+  } = {},
 ) {
+  const { failuresPerSecond = 100_000 } = settings
   const version = 'version' in settings ? settings.version : VERSION
   const memory = createSignatureMemory()
   const arena = createArena(spare)
   const verifier = createVerifier(
-    { failuresPerSecond: 100_000 },
+    { failuresPerSecond },
     { sha256: createNodeSha256(), lanes: settings.lanes, ring: openSignatureSubmitter(memory) },
   )
   verifier.setLeaders(SCHEDULE)
@@ -61,8 +66,9 @@ function start(
     selector,
     verifier,
     openReader: () => openSignatureReader(memory),
-    receive(packets: readonly Uint8Array[], nowMs: number) {
+    receive(packets: readonly Uint8Array[], nowMs: number, source = 0) {
       packets.forEach((packet, cell) => {
+        arena.sources[cell] = source
         arena.bytes.set(packet, cell * CELL_BYTES)
         arena.lengths[cell] = packet.length
       })
@@ -260,11 +266,67 @@ describe('with a checking thread', () => {
     receive([...packets.slice(0, 10), ...packets.slice(20, 24)], 1)
     assert.deepEqual(lanes.runs.splice(0), [4])
     verifier.setLeaders([])
-    receive(blockPackets(501).slice(0, 8), 2)
+    receive(packets.slice(30, 34), 2)
     assert.deepEqual(lanes.runs, [])
     verifier.setLeaders(SCHEDULE)
-    receive(packets.slice(30, 34), 3)
-    assert.deepEqual([lanes.runs, sent.length], [[4], 26])
+    receive(packets.slice(34, 38), 3)
+    assert.deepEqual([lanes.runs, sent.length], [[4], 22])
+  })
+
+  test('packets that are dropped without a check cost no hashes', () => {
+    const lanes = createTestLanes()
+    const { receive, release, openReader, selector } = start(128, { lanes, failuresPerSecond: 4 })
+    const reader = openReader()
+    reader.setAlive(true)
+    const packets = blockPackets(500)
+    receive(packets.slice(0, 8), 0)
+    check(reader)
+    release(0)
+    assert.deepEqual(lanes.runs.splice(0), [4], 'as many as may be forged')
+    const dropped = () => {
+      const { late, ahead, version, source, malformed } = selector.takeCounts().counts.dropped
+      return { late, ahead, version, source, malformed }
+    }
+    const none = dropped()
+    const pending = blockPackets(501)
+    receive(pending.slice(0, 8), 1)
+    lanes.runs.length = 0
+    const cases: [Partial<typeof none>, Uint8Array[], number?][] = [
+      // Their headers are not read, so those of the packets before them are still there.
+      [{ source: 8 }, pending.slice(8, 16), -1],
+      [{ malformed: 8 }, pending.slice(8, 16).map((packet) => packet.subarray(0, 80))],
+      [{ late: 8 }, blockPackets(400).slice(0, 8)],
+      [{ ahead: 8 }, blockPackets(700).slice(0, 8)],
+      [{ version: 8 }, blockPackets(500, { version: VERSION + 1 }).slice(0, 8)],
+    ]
+    for (const [expected, sent, source] of cases) {
+      receive(sent, 1, source)
+      assert.deepEqual([dropped(), lanes.runs], [{ ...none, ...expected }, []])
+    }
+  })
+
+  test('beyond the failures that are allowed, forged packets cost no hashes, and those of signed sets are hashed together', () => {
+    const lanes = createTestLanes()
+    const { sent, receive, release, openReader, selector } = start(128, { lanes, failuresPerSecond: 4 })
+    const reader = openReader()
+    reader.setAlive(true)
+    const packets = blockPackets(500)
+    receive(packets.slice(0, 1), 0)
+    check(reader)
+    release(0)
+    // Each has a signature of its own.
+    const forged = blockPackets(501, { leader: MALLORY }).slice(0, 16)
+    forged.forEach((packet, n) => packet.set([n], 0))
+    receive(forged.slice(0, 8), 1)
+    assert.deepEqual(lanes.runs.splice(0), [4])
+    check(reader)
+    release(1)
+    receive(forged.slice(8), 1)
+    assert.deepEqual(lanes.runs, [])
+    const { counts } = selector.takeCounts()
+    assert.deepEqual([counts.dropped.forged, counts.dropped['too-many-forged']], [8, 8])
+    receive(packets.slice(1, 9), 1)
+    assert.deepEqual([lanes.runs, sent.length], [[8], 9])
   })
 
   test('nothing invalid passes and nothing valid is lost while the thread is slow, dies and is restarted', (t) => {

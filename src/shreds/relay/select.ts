@@ -102,13 +102,21 @@ export function createSelector(arena: PacketArena, options: SelectorOptions, ver
     }
   }
 
-  /** Hashes the packets that will be verified, as far as can be known before those in front of them are processed. */
-  function hashBatch(count: number): void {
+  /**
+   * Hashes the packets that will be verified, as far as can be known before those in front of them are processed. A flood of packets that are dropped
+   * costs no hashes; one that is left out here by mistake is hashed alone.
+   */
+  function hashBatch(count: number, nowMs: number): void {
     let hashed = 0
+    let checksLeft = verifier.failuresLeft(nowMs)
+    const isLimited = checksLeft < count
     for (let cell = 0; cell < count; cell++) {
       if ((sources[cell] as number) < 0 || faults[cell] !== undefined) continue
+      const at = cell * CELL_BYTES
       const packetHead = heads[cell] as ShredHead
-      if (!verifier.hasLeader(packetHead.slot) || dedupe.has(words, (cell * CELL_BYTES) >> 2, packetHead)) continue
+      if (!window.isCurrent(packetHead.slot, packetHead.version) || !verifier.hasLeader(packetHead.slot)) continue
+      if (dedupe.has(words, at >> 2, packetHead)) continue
+      if (isLimited && !verifier.isOfKnownSet(bytes, at, packetHead) && checksLeft-- < 1) continue
       hashedCells[hashed++] = cell
     }
     verifier.hashLeaves(bytes, hashedCells, hashed, heads)
@@ -230,7 +238,7 @@ export function createSelector(arena: PacketArena, options: SelectorOptions, ver
       beginBatch()
       counts.received += count
       scanBatch(count)
-      if (isChecking && verifier.isHashingTogether) hashBatch(count)
+      if (isChecking && verifier.isHashingTogether) hashBatch(count, nowMs)
       for (let cell = 0; cell < count; cell++) addPacket(cell, processPacket(cell, nowMs))
       return endBatch()
     },

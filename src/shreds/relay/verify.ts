@@ -35,6 +35,10 @@ export type Verifier = {
   verify(bytes: Uint8Array, at: number, head: ShredHead, nowMs: number): Verdict
   /** Whether the leader of the slot is known, so that its packets can be checked. */
   hasLeader(slot: number): boolean
+  /** Whether the FEC set of this packet is signed or is being checked, so that it needs no further check. */
+  isOfKnownSet(bytes: Uint8Array, at: number, head: ShredHead): boolean
+  /** How many checks may fail now. */
+  failuresLeft(nowMs: number): number
   /** The FEC set of the last packet with the verdict `pending`, below FEC_SETS_MAX. */
   pendingSet(): number
   /** Checks the signature of a pending set in this thread. */
@@ -84,11 +88,11 @@ export function createVerifier({ failuresPerSecond }: VerifierOptions, deps: Ver
   let askedSlot = -1
   let isLed = false
 
-  function mayFail(nowMs: number): boolean {
+  function failuresLeft(nowMs: number): number {
     const refill = ((nowMs - (refilledMs[0] as number)) / 1000) * failuresPerSecond
     budget[0] = Math.min(failuresPerSecond, (budget[0] as number) + refill)
     refilledMs[0] = nowMs
-    return budget[0] >= 1
+    return budget[0]
   }
 
   function decide(set: number, isSigned: boolean): void {
@@ -141,7 +145,7 @@ export function createVerifier({ failuresPerSecond }: VerifierOptions, deps: Ver
       if (pendingSet >= 0) return 'pending'
       const leader = leaders.of(slot)
       if (leader === undefined) return 'unchecked'
-      if (!mayFail(nowMs)) return 'too-many-forged'
+      if (failuresLeft(nowMs) < 1) return 'too-many-forged'
       const set = sets.add(slot, index, bytes, at)
       trees.beginWith(set, bytes, at, head)
       leaderOf[set] = leader
@@ -159,6 +163,12 @@ export function createVerifier({ failuresPerSecond }: VerifierOptions, deps: Ver
       isLed = leaders.of(slot) !== undefined
       return isLed
     },
+    isOfKnownSet(bytes, at, { slot, fecSetIndex }) {
+      const index = fecSetIndex / FEC_SET_DATA_SHREDS
+      if (sets.find(slot, index, bytes, at, SET_STATE.signed) >= 0) return true
+      return pending.size > 0 && sets.find(slot, index, bytes, at, SET_STATE.pending) >= 0
+    },
+    failuresLeft,
     pendingSet: () => pendingSet,
     decideHere: (set) => pending.decideHere(set),
     takeVerdicts: (nowMs) => pending.takeVerdicts(nowMs),
