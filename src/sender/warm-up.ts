@@ -12,6 +12,7 @@ import {
   signMessage,
   transferInstruction,
 } from '../solana/transaction/build.ts'
+import { TRANSACTION_LIMITS } from '../solana/transaction/types.ts'
 import type { CallNode } from '../upstreams/call-node.ts'
 import type { SignatureVerifier } from './accept/signature-verifier.ts'
 import { type Path, sendBody } from './dispatch/dispatch.ts'
@@ -30,13 +31,16 @@ const TRANSACTIONS = 256
 const UNDER_WAY = 16
 /** A slow machine starts with code that is not compiled to the end. */
 const TIME_MS_MAX = 1000
+/** More for what is under way at the end: a check that is still queued would delay the first transaction of a customer. */
+const LAST_MS_MAX = 250
 const PAYERS = 16
 const SLOT = 1000
 const SLOT_MS = 400
 const HOST = '127.0.0.1'
 const UNLIMITED = 1_000_000
-/** As an operator's limits could be lower than what a rehearsal needs, from one address. */
+/** As an operator's limits could be lower than what a rehearsal needs, from one address. Those of the checking threads hold: they are the service's. */
 const LIMITS = {
+  ...TRANSACTION_LIMITS,
   perAddressPerSecond: UNLIMITED,
   perAddressBurst: UNLIMITED,
   signaturesPerAddressPerSecond: UNLIMITED,
@@ -60,7 +64,7 @@ export async function warmUp(options: PartsOptions, deps: WarmUpDeps): Promise<n
   const endMs = clock.monotonicMs() + TIME_MS_MAX
   let accepted = 0
   try {
-    // Nobody knows it: what a stranger posts to the port of a rehearsal pays no tip there and is refused.
+    // None of the operator's: whoever posts to the port of a rehearsal reaches parts that send and record nothing.
     const tipAccount = random.bytes(32)
     const bodyOf = createBodies(tipAccount, BigInt(options.minTipLamports))
     for (let round = 0; round < ROUNDS && clock.monotonicMs() < endMs; round++) {
@@ -69,6 +73,7 @@ export async function warmUp(options: PartsOptions, deps: WarmUpDeps): Promise<n
   } catch (error) {
     log.warn({ err: error }, 'the code could not be warmed up; the first transactions take longer')
   }
+  log.debug({ accepted, of: ROUNDS * TRANSACTIONS }, 'the code was warmed up')
   return accepted
 }
 
@@ -113,14 +118,17 @@ async function rehearse(
       },
     ),
   )
-  const server = opening.use(await parts.startServer({ host: HOST, port: 0 }, verifier))
+  const underWay = Math.min(UNDER_WAY, options.limits.checkingMax)
+  const server = await parts.startServer({ host: HOST, port: 0 }, verifier)
   // The client of the HTTP paths, so that its code is compiled as well.
   const remote = { host: HOST, port: server.address.port, secure: false, path: '/' }
   const address = createPinnedAddress(remote, { allowPrivate: true })
-  const pool = opening.use(createHttpPool({ connectionsMax: UNDER_WAY }, { clock, address }))
+  const pool = opening.use(createHttpPool({ connectionsMax: underWay }, { clock, address }))
+  // Closed before its client: the kernel keeps the ports of the side that closes first, and one of the client could be that of a listener.
+  opening.use(server)
 
   function post(body: string): Promise<boolean> {
-    const deadlineMs = Math.max(1, endMs - clock.monotonicMs())
+    const deadlineMs = Math.max(1, endMs + LAST_MS_MAX - clock.monotonicMs())
     return new Promise((resolve) => {
       pool.call({ body, bodyBytes: body.length, deadlineMs }, (outcome) =>
         resolve(outcome.kind === 'reply' && outcome.body.includes('"result"')),
@@ -137,7 +145,7 @@ async function rehearse(
       if (await post(body)) accepted += 1
     }
   }
-  await Promise.all(Array.from({ length: UNDER_WAY }, postInTurn))
+  await Promise.all(Array.from({ length: underWay }, postInTurn))
   return accepted
 }
 

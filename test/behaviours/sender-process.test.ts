@@ -38,7 +38,8 @@ test('sluice sender accepts, sends and follows standalone, serves tip stats, and
     assert.equal((await post(sender.url, sendTransactionBody(underway))).result, signatureOf(underway))
     assert.equal(await sender.served.stop('SIGKILL'), null)
   }
-  await using sender = await startSenderProcess(node.url, '', state.path)
+  await using sender = await startSenderProcess(node.url, '[log]\nlevel = "debug"', state.path)
+  await sender.served.line(/"accepted":[1-9].*"msg":"the code was warmed up"/)
   assert.equal((await receiptOf(sender.url, landed)).body.state, 'landed')
   assert.equal((await receiptOf(sender.url, underway)).status, 200)
   // The process finds it on the chain.

@@ -109,6 +109,7 @@ export type SenderGiven = SenderOptionsInput & {
   readonly disk?: (file: AppendFile) => AppendFile
   readonly lifecycle?: SenderDeps['lifecycle']
   readonly isRehearsed?: boolean
+  readonly log?: SenderDeps['log']
 }
 
 /** The sender over the given nodes, with its journal in a new folder. */
@@ -118,13 +119,14 @@ export async function startTestSender({
   disk = (file) => file,
   lifecycle,
   isRehearsed,
+  log = silentLogger,
   ...options
 }: SenderGiven): Promise<TestSender> {
   await using opening = new AsyncDisposableStack()
   const state = folder ?? mkdtempSync(join(tmpdir(), 'sluice-sender-'))
   if (folder === undefined) opening.defer(() => rmSync(state, { recursive: true, force: true }))
   const registry = opening.use(createMetricsRegistry())
-  const deps = { log: silentLogger, clock: systemClock, random: secureRandom, registry, env: {} }
+  const deps = { log, clock: systemClock, random: secureRandom, registry, env: {} }
   const upstreams: Upstreams = opening.use(
     await startUpstreams(parseUpstreamsOptions({ allowPrivate: true, nodes }), deps),
   )

@@ -13,7 +13,7 @@ export function executionSource({ execution, upstreams }: Config): 'ring' | 'evm
   return simulated ? 'simulated' : undefined
 }
 
-/** Whether nothing real is configured, neither a node nor a source of events: the embedded chains run, whose rates need less memory. */
+/** Whether nothing real is configured, neither a node nor a source of events: at most the embedded chains run, whose rates need less memory. */
 export function isTrial({ execution, upstreams }: Config): boolean {
   return upstreams.nodes.length === 0 && execution.ring === undefined && execution.node === undefined
 }

@@ -31,9 +31,14 @@ export type SenderPartDeps = ServiceContext<'sender'> & {
 /** One core is reserved for the event loop; beyond this many threads the event loop is the bottleneck. */
 const CHECK_THREADS_MAX = 4
 
+/** Whether all transactions go to the embedded chain. */
+export function sendsToTrialOnly(config: Config): boolean {
+  return isTrial(config) && config.sender.rpc.length + config.sender.relays.length === 0
+}
+
 /** In a trial the thread pool of the runtime checks what the event loop does not: a thread that has nothing to do takes 7 MB. */
 export function checkThreadsOf(config: Config, cores: number): number {
-  if (isTrial(config) && config.sender.rpc.length + config.sender.relays.length === 0) return 0
+  if (sendsToTrialOnly(config)) return 0
   return Math.min(CHECK_THREADS_MAX, Math.max(1, cores - 1))
 }
 
@@ -68,8 +73,8 @@ export async function openSender({ config, loaded }: ServiceSettings, deps: Send
         ...options,
         tipAccounts,
         listener: listenerOf(config.sender, loaded.folder, deps.memory.mayAccept),
-        // A trial starts faster; its transactions go to the embedded chain.
-        isRehearsed: !isTrial(config),
+        // A trial starts faster.
+        isRehearsed: !sendsToTrialOnly(config),
       },
       {
         upstream: upstreams.of(undefined),
