@@ -1,4 +1,3 @@
-import { EMBEDDED_LEDGER_BYTES } from '../../../localnet/options.ts'
 import type { Localnet } from '../../../localnet/service.ts'
 import { addressKind, printAddressPort } from '../../../platform/net/ip-range.ts'
 import { openUdpSender } from '../../../platform/udp/sender.ts'
@@ -21,16 +20,14 @@ export async function openEmbeddedChain(
 ): Promise<Localnet> {
   // A process with nodes of its own never loads the chain, a tenth of all files.
   const { startLocalnet } = await import('../../../localnet/service.ts')
-  const { enabled: _enabled, limits, ...options } = config.localnet
+  const { EMBEDDED_LEDGER_BYTES } = await import('../../../localnet/options.ts')
+  const { enabled: _enabled, ...options } = config.localnet
+  const limits = { ...options.limits, ledgerBytesMax: options.limits.ledgerBytesMax ?? EMBEDDED_LEDGER_BYTES }
   const anyPort = { host: '127.0.0.1', port: 0 }
   const shreds =
     shredReceiver === undefined ? {} : { to: printAddressPort(reachable(shredReceiver.host), shredReceiver.port) }
   return startLocalnet(
-    {
-      ...options,
-      limits: { ...limits, ledgerBytesMax: limits.ledgerBytesMax ?? EMBEDDED_LEDGER_BYTES },
-      ...{ stateDir: await state.folder('localnet'), rpc: anyPort, ws: anyPort, grpc: anyPort, shreds },
-    },
+    { ...options, limits, stateDir: await state.folder('localnet'), rpc: anyPort, ws: anyPort, grpc: anyPort, shreds },
     { log: log.child({ part: 'localnet' }), clock, openUdpSender },
   )
 }
