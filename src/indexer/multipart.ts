@@ -2,6 +2,8 @@ import { QueryError } from './query/error.ts'
 
 /** As many as a URL may have. */
 const FIELDS_MAX = 256
+/** RFC 2046, 5.1.1. The search for a longer one would take time that grows with its length. */
+const BOUNDARY_LENGTH_MAX = 70
 const CRLF = '\r\n'
 /** Between the header lines of a part and its value. */
 const BLANK_LINE = CRLF + CRLF
@@ -21,6 +23,11 @@ export function readMultipart(body: Buffer, contentType: string): MultipartQuery
   const [, quoted, plain] = BOUNDARY.exec(contentType) ?? []
   const boundary = quoted ?? plain
   if (boundary === undefined) throw malformed()
+  if (boundary.length > BOUNDARY_LENGTH_MAX)
+    throw new QueryError(
+      'BAD_ARGUMENTS',
+      `The boundary of the multipart body is too long. Maximum: ${BOUNDARY_LENGTH_MAX} characters.`,
+    )
   const queries: string[] = []
   const parameters: Record<string, string> = {}
   let fields = 0
