@@ -143,6 +143,33 @@ for (const [name, engine] of Object.entries(REFUSING)) {
   })
 }
 
+test('bodies that cannot be read are not charged, unless there are too many of them', async () => {
+  await using on = await openServer()
+  const refuse = async (body: string | Buffer<ArrayBuffer>, headers: Record<string, string> = {}, path = '/') => {
+    const response = await on.post(path, body, headers)
+    assert.equal(response.status, 400)
+    await response.body?.cancel()
+  }
+  const multipart = { 'content-type': 'multipart/form-data; boundary="b"' }
+  // A hundred, each a little more than one because of its length.
+  for (let n = 0; n < 33; n++) {
+    await refuse('select 1', multipart)
+    await refuse('select 1', { 'content-encoding': 'gzip' })
+    await refuse('select 1', {}, '/?decompress=1')
+  }
+  assert.equal(on.charges.size, 0)
+  await refuse('select 1', multipart)
+  await refuse('select 1', {}, '/?decompress=1')
+  assert.equal(on.charges.size, 2, 'beyond the rate they stay charged')
+  await on.clock.advanceAsync(10_000)
+  // A long body is more work: this one counts as eleven.
+  for (let n = 0; n < 9; n++) await refuse(Buffer.alloc(160 * 1024), {}, '/?decompress=1')
+  assert.equal(on.charges.size, 2)
+  await refuse(Buffer.alloc(160 * 1024), {}, '/?decompress=1')
+  assert.equal(on.charges.size, 3)
+  assert.equal(on.jobs.length, 0)
+})
+
 /** Waits until the server has written all that the connection takes without a reader. */
 async function untilFull(taken: () => number): Promise<void> {
   for (let before = -1; before !== taken(); ) {

@@ -20,7 +20,7 @@ import type { QueryOutcome } from './metrics.ts'
 import { QueryError } from './query/error.ts'
 import { toNativeBlock } from './query/native-blocks.ts'
 import { readQueryRequest } from './query/request.ts'
-import { header, QUERY_BYTES_MAX, readQuery } from './read-query.ts'
+import { header, QUERY_BYTES_MAX, receiveBody } from './read-query.ts'
 import { DATABASE } from './schema.ts'
 import {
   authenticationFailed,
@@ -103,15 +103,13 @@ export function startIndexerServer(options: IndexerServerOptions, deps: IndexerS
       queryId = received.queryId ?? queryId
       isNativeCompressed = received.isNativeCompressed
       using session = received.session && sessions.open(subscription, received.session)
-      const sent = await readQuery(request, received)
+      const body = await receiveBody(request)
       const query = {
         ...received,
-        query: sent.query,
-        parameters: { ...received.parameters, ...sent.parameters },
         database: received.database ?? session?.database ?? DATABASE,
         settings: { ...session?.settings, ...received.settings },
       }
-      await serveQuery({ request, response, caller, login, query, session, queryId, seconds })
+      await serveQuery({ request, response, caller, login, query, body, session, queryId, seconds })
     } catch (error) {
       if (!(error instanceof QueryError)) throw error
       metrics.query(outcomeOf(error), seconds())

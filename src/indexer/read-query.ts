@@ -11,28 +11,22 @@ export const QUERY_BYTES_MAX = 256 * 1024
 
 const NOT_BLOCKS = 'The body does not consist of compressed blocks of ClickHouse, as decompress=1 states.'
 
-/** The query of the URL and the body, joined by a line break as ClickHouse does, and the parameters of a multipart body. */
+/** The bytes of the body as they come. Throws QueryError. */
+export async function receiveBody(request: IncomingMessage): Promise<Buffer> {
+  const read = await readBody(request, { bodyBytesMax: QUERY_BYTES_MAX })
+  if (read.ok) return read.body
+  throw read.reason === 'too-large' ? tooLarge() : new QueryError('QUERY_WAS_CANCELLED', 'The request broke off.')
+}
+
+/** The query of the URL and the body, joined by a line break as ClickHouse does, and the parameters of a multipart body. Throws QueryError. */
 export async function readQuery(
   request: IncomingMessage,
+  received: Buffer,
   { query: fromUrl, isBodyNativeCompressed }: Pick<QueryRequest, 'query' | 'isBodyNativeCompressed'>,
 ): Promise<MultipartQuery> {
-  const tooLarge = (): QueryError =>
-    new QueryError('QUERY_IS_TOO_LARGE', `Query is too large. Maximum: ${QUERY_BYTES_MAX} bytes.`)
-  const encoding = header(request, 'content-encoding')
-  if (encoding !== undefined && encoding !== 'gzip' && encoding !== 'identity')
-    throw new QueryError('NOT_IMPLEMENTED', 'The only supported content encoding is gzip.')
-  const read = await readBody(request, { bodyBytesMax: QUERY_BYTES_MAX })
-  if (!read.ok)
-    throw read.reason === 'too-large' ? tooLarge() : new QueryError('QUERY_WAS_CANCELLED', 'The request broke off.')
-  let { body } = read
-  if (encoding === 'gzip') {
-    const unpacked = await gunzipBytes(body, { bodyBytesMax: QUERY_BYTES_MAX })
-    if (!unpacked.ok)
-      throw unpacked.reason === 'malformed' ? new QueryError('BAD_ARGUMENTS', 'The body is not gzip.') : tooLarge()
-    body = unpacked.body
-  }
+  let body = await unpack(received, header(request, 'content-encoding'))
   if (isBodyNativeCompressed) {
-    const expanded = expandNativeBlocks(body, QUERY_BYTES_MAX)
+    const expanded = await expandNativeBlocks(body, QUERY_BYTES_MAX)
     if (!expanded.ok) throw expanded.reason === 'malformed' ? new QueryError('BAD_ARGUMENTS', NOT_BLOCKS) : tooLarge()
     body = expanded.content
   }
@@ -43,6 +37,18 @@ export async function readQuery(
   const query = [fromUrl, sent.query].filter((part) => part !== '').join('\n')
   if (Buffer.byteLength(query) > QUERY_BYTES_MAX) throw tooLarge()
   return { query, parameters: sent.parameters }
+}
+
+async function unpack(body: Buffer, encoding: string | undefined): Promise<Buffer> {
+  if (encoding === undefined || encoding === 'identity') return body
+  if (encoding !== 'gzip') throw new QueryError('NOT_IMPLEMENTED', 'The only supported content encoding is gzip.')
+  const unpacked = await gunzipBytes(body, { bodyBytesMax: QUERY_BYTES_MAX })
+  if (unpacked.ok) return unpacked.body
+  throw unpacked.reason === 'malformed' ? new QueryError('BAD_ARGUMENTS', 'The body is not gzip.') : tooLarge()
+}
+
+function tooLarge(): QueryError {
+  return new QueryError('QUERY_IS_TOO_LARGE', `Query is too large. Maximum: ${QUERY_BYTES_MAX} bytes.`)
 }
 
 /** The first value of a header field. */

@@ -18,7 +18,7 @@ import type { QueryContext, QueryLimits, QueryRequest } from './query/request.ts
 import { chooseEncoding } from './query/response-encoding.ts'
 import { type QueryResult, sendResult } from './query/result.ts'
 import { parseStatement } from './query/statement.ts'
-import { header } from './read-query.ts'
+import { header, readQuery } from './read-query.ts'
 import { DATABASE } from './schema.ts'
 import { readSessionStatement } from './session/session-statement.ts'
 import type { OpenSession } from './session/sessions.ts'
@@ -50,8 +50,9 @@ export type Exchange = {
   readonly response: ServerResponse
   readonly caller: Caller
   readonly login: Login
-  /** With what the session sets. */
+  /** With what the session sets. Without what the body contains, until that is read. */
   readonly query: QueryRequest & { readonly database: string }
+  readonly body: Buffer
   readonly session: OpenSession | undefined
   readonly queryId: string
   /** Time since the request came. */
@@ -63,12 +64,12 @@ export const PROXIED_DATABASES: ReadonlySet<string> = new Set([DATABASE])
 const CALL = { interface: 'indexer', method: 'query' } as const
 const UNCHARGED: ReadonlySet<string> = new Set(['TOO_MANY_SIMULTANEOUS_QUERIES', 'SOCKET_TIMEOUT'])
 /**
- * Statements of one subscription that may fail their checks without a charge. Checking is work, so those beyond the rate stay charged, which limits them
- * by the plan.
+ * Statements and bodies of one subscription that may fail their checks without a charge. Checking is work, so those beyond the rate stay charged, which
+ * limits them by the plan.
  */
 const FREE_REFUSALS = { perSecond: 10, burst: 100 }
-/** Each such part of a statement counts as one more. */
-const REFUSAL_CHARS = 16 * 1024
+/** Each such part of a statement, or of its body where that is longer, counts as one more. */
+const REFUSAL_BYTES = 16 * 1024
 
 /** Charges a query, runs it and sends the result. The function that is returned throws QueryError as long as nothing was sent. */
 export function createServeQuery(
@@ -79,10 +80,21 @@ export function createServeQuery(
   const startedMs = clock.monotonicMs()
   const freeRefusals = createKeyedBuckets(FREE_REFUSALS, () => clock.monotonicMs())
 
+  /** The query with what its body contains. Reading that is work, like the checks of a statement. */
+  async function readBodyOf(exchange: Exchange, charged: Charged): Promise<Exchange['query']> {
+    const { request, body, query } = exchange
+    try {
+      const sent = await readQuery(request, body, query)
+      return { ...query, query: sent.query, parameters: { ...query.parameters, ...sent.parameters } }
+    } catch (error) {
+      if (error instanceof QueryError) refundRefused(exchange, charged)
+      throw error
+    }
+  }
+
   /** Runs the query in the embedded database; the SQL policy is applied in the database process. */
-  async function execute(executor: QueryExecutor, exchange: Exchange): Promise<void> {
+  async function execute(executor: QueryExecutor, exchange: Exchange, charged: Charged): Promise<void> {
     const { caller } = exchange
-    const charged = admit(caller)
     const { query, parameters, defaultFormat, settings } = exchange.query
     const isHeld = exchange.query.buffering['wait_end_of_query'] === '1'
     const context = contextOf(exchange)
@@ -95,9 +107,8 @@ export function createServeQuery(
   }
 
   /** Forwards the query to the operator's ClickHouse. */
-  async function forward(proxy: ClickHouseProxy, exchange: Exchange): Promise<void> {
+  async function forward(proxy: ClickHouseProxy, exchange: Exchange, charged: Charged): Promise<void> {
     const { request, response, caller, login, queryId, seconds } = exchange
-    const charged = admit(caller)
     const { validated, change, catalogue } = checkForwarded(proxy, exchange, charged)
     if (change !== undefined) exchange.session?.apply(change)
     using own = catalogue
@@ -174,9 +185,9 @@ export function createServeQuery(
     }
   }
 
-  /** Refunds a statement that was refused by its checks, as long as these are few. */
-  function refundRefused({ caller, query }: Exchange, charged: Charged): void {
-    const checks = 1 + query.query.length / REFUSAL_CHARS
+  /** Refunds a statement or a body that was refused by its checks, as long as these are few. */
+  function refundRefused({ caller, query, body }: Exchange, charged: Charged): void {
+    const checks = 1 + Math.max(query.query.length, body.length) / REFUSAL_BYTES
     if (freeRefusals.take(caller.subscription.id, checks).ok) access.refund(caller, CALL, charged)
   }
 
@@ -202,7 +213,12 @@ export function createServeQuery(
     if (!wasComplete) metrics.query('ok', seconds())
   }
 
-  return (exchange) => ('executor' in engine ? execute(engine.executor, exchange) : forward(engine.proxy, exchange))
+  return async (received) => {
+    const charged = admit(received.caller)
+    const exchange = { ...received, query: await readBodyOf(received, charged) }
+    if ('executor' in engine) await execute(engine.executor, exchange, charged)
+    else await forward(engine.proxy, exchange, charged)
+  }
 }
 
 export function authenticationFailed(refused: Refused, head?: RefusedHead): QueryError {

@@ -1,8 +1,11 @@
 import type { Transform } from 'node:stream'
-import { zstdDecompressSync } from 'node:zlib'
+import { promisify } from 'node:util'
+import { zstdDecompress } from 'node:zlib'
 import { cityHash128 } from '../../platform/compression/city-hash.ts'
 import { expandLz4Block } from '../../platform/compression/expand-lz4-block.ts'
 import { compressLz4Block, createBlockStream, createLz4Table } from '../../platform/compression/lz4.ts'
+import { ZSTD_PARAMS } from '../../platform/http/gzip.ts'
+import { createTimeSlices, type TimeSlices } from '../../platform/process/time-slices.ts'
 
 /** Method byte of LZ4, the only one that every client reads. */
 const LZ4 = 0x82
@@ -43,13 +46,23 @@ export type ExpandedBlocks =
   | { readonly ok: true; readonly content: Buffer }
   | { readonly ok: false; readonly reason: 'too-large' | 'malformed' }
 
+/** On the thread pool. */
+const unzstd = promisify(zstdDecompress)
+
 /** The checksum of a block costs as much as some kilobytes; clients write blocks of 64 KiB and more. */
 const BLOCKS_MAX = 64
 const TOO_LARGE: ExpandedBlocks = { ok: false, reason: 'too-large' }
 const MALFORMED: ExpandedBlocks = { ok: false, reason: 'malformed' }
 
-/** The content of a request body of such blocks (`decompress=1`), if it has at most `bytesMax` bytes. */
-export function expandNativeBlocks(body: Buffer, bytesMax: number): ExpandedBlocks {
+/**
+ * The content of a request body of such blocks (`decompress=1`), if it has at most `bytesMax` bytes. A checksum and an expansion of a large block
+ * take milliseconds each, so the event loop may serve other connections after each of them.
+ */
+export async function expandNativeBlocks(
+  body: Buffer,
+  bytesMax: number,
+  slices: TimeSlices = createTimeSlices(),
+): Promise<ExpandedBlocks> {
   const parts: Buffer[] = []
   let bytes = 0
   for (let at = 0; at < body.length; ) {
@@ -61,20 +74,22 @@ export function expandNativeBlocks(body: Buffer, bytesMax: number): ExpandedBloc
     bytes += size
     if (bytes > bytesMax) return TOO_LARGE
     if (!cityHash128(body.subarray(from, end)).equals(body.subarray(at, from))) return MALFORMED
-    const content = expandBlock(body[from] as number, body.subarray(from + HEAD_BYTES, end), size)
+    if (slices.isSpent()) await slices.yield()
+    const content = await expandBlock(body[from] as number, body.subarray(from + HEAD_BYTES, end), size)
     if (content?.length !== size) return MALFORMED
     parts.push(content)
     at = end
+    if (slices.isSpent()) await slices.yield()
   }
   return { ok: true, content: Buffer.concat(parts) }
 }
 
-function expandBlock(method: number, packed: Buffer, bytes: number): Buffer | undefined {
+async function expandBlock(method: number, packed: Buffer, bytes: number): Promise<Buffer | undefined> {
   if (method === LZ4) return expandLz4Block(packed, bytes)
   if (method === UNCOMPRESSED) return packed
   if (method !== ZSTD) return undefined
   try {
-    return zstdDecompressSync(packed, { maxOutputLength: Math.max(1, bytes) })
+    return await unzstd(packed, { maxOutputLength: Math.max(1, bytes), params: ZSTD_PARAMS })
   } catch {
     return undefined
   }

@@ -1,5 +1,7 @@
 const MATCH_BYTES_MIN = 4
 const OFFSET_BYTES = 2
+/** Up to this length a loop over the bytes takes less time than a call that copies them. */
+const SHORT_BYTES = 32
 const NOTHING = Buffer.alloc(0)
 
 /** Expands one LZ4 block (see `lz4.ts`) to its known size; undefined where it is not a block of that size. */
@@ -15,7 +17,7 @@ export function expandLz4Block(block: Uint8Array, bytes: number): Buffer | undef
     at = literals.next
     // Beyond the end of the block a length is endless.
     if (!(written + literals.length <= bytes && at + literals.length <= block.length)) return undefined
-    out.set(block.subarray(at, at + literals.length), written)
+    copyLiterals(block, at, out, written, literals.length)
     at += literals.length
     written += literals.length
     // Only the last sequence has no match.
@@ -25,20 +27,21 @@ export function expandLz4Block(block: Uint8Array, bytes: number): Buffer | undef
     at = match.next
     const length = match.length + MATCH_BYTES_MIN
     if (offset === 0 || offset > written || !(written + length <= bytes)) return undefined
-    written = copyMatch(out, written, offset, length)
+    copyMatch(out, written, offset, length)
+    written += length
   }
 }
 
+function copyLiterals(block: Uint8Array, from: number, out: Buffer, written: number, length: number): void {
+  if (length > SHORT_BYTES) out.set(block.subarray(from, from + length), written)
+  else for (let n = 0; n < length; n++) out[written + n] = block[from + n] as number
+}
+
 /** A match may overlap what it writes: then it repeats its first `offset` bytes. */
-function copyMatch(out: Buffer, written: number, offset: number, length: number): number {
-  const end = written + length
-  let at = written
-  while (at < end) {
-    const count = Math.min(end - at, at - written + offset)
-    out.copyWithin(at, written - offset, written - offset + count)
-    at += count
-  }
-  return end
+function copyMatch(out: Buffer, written: number, offset: number, length: number): void {
+  const from = written - offset
+  if (length > SHORT_BYTES && length <= offset) out.copyWithin(written, from, from + length)
+  else for (let n = 0; n < length; n++) out[written + n] = out[from + n] as number
 }
 
 /** A length from 15 on goes on in bytes of at most 255. Infinite where the block ends before it. */

@@ -53,7 +53,8 @@ export type Inflation = (packed: Uint8Array, limits: { readonly bodyBytesMax: nu
 
 export const gunzipBytes = inflation((packed, maxOutputLength, done) => gunzip(packed, { maxOutputLength }, done))
 
-const ZSTD_PARAMS = { [constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG_MAX }
+/** Options of every decompression of what a client sends. */
+export const ZSTD_PARAMS = { [constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG_MAX }
 export const unzstdBytes = inflation((packed, maxOutputLength, done) =>
   zstdDecompress(packed, { maxOutputLength, params: ZSTD_PARAMS }, done),
 )
