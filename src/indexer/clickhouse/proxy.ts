@@ -11,7 +11,7 @@ import type { Statement } from '../query/statement.ts'
 import type { ClickHouseAccounts } from './accounts.ts'
 import { type ClickHouseAccount, ClickHouseRefusal, createClickHouseLink } from './link.ts'
 import { watchServer } from './liveness.ts'
-import { clickHouseTarget, passedHeaders, readSummary, validateRequest } from './request.ts'
+import { clickHouseCall, passedHeaders, readSummary, validateRequest } from './request.ts'
 
 export type ClickHouseProxyOptions = ClickHouseAccount &
   QueryPermitsOptions & {
@@ -93,7 +93,7 @@ export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: Cli
 
   async function send(query: ProxyQuery, queryId: string, signal: AbortSignal): Promise<HttpReply> {
     const { login, acceptEncoding } = query
-    const target = clickHouseTarget(query.request, { queryId, database, limits })
+    const { target, headers, body } = clickHouseCall(query.request, { queryId, database, limits }, random)
     await deps.accounts?.ensure({ ...login, plan: query.plan })
     const reply = await client.send({
       method: 'POST',
@@ -101,8 +101,9 @@ export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: Cli
       headers: {
         authorization: `Basic ${Buffer.from(`${login.username}:${login.password}`).toString('base64')}`,
         ...(acceptEncoding === undefined ? {} : { 'accept-encoding': acceptEncoding }),
+        ...headers,
       },
-      body: Buffer.from(query.request.query),
+      body,
       signal,
     })
     if (isLoginRefusal(reply)) {

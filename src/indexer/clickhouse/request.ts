@@ -1,3 +1,4 @@
+import type { Random } from '../../core/random.ts'
 import { FORMAT_NAMES } from '../formats/formats.ts'
 import { QueryError } from '../query/error.ts'
 import type { QueryLimits, QueryRequest } from '../query/request.ts'
@@ -5,6 +6,7 @@ import type { Statement } from '../query/statement.ts'
 import { PUBLISHED_NAMES } from '../schema.ts'
 import { readSettings } from '../session/settings.ts'
 import { CATALOGUE_VIEWS } from './catalogue-views.ts'
+import { createForm } from './form.ts'
 import { applyClickHousePolicy } from './policy/policy.ts'
 import { replaceCatalogueNames } from './replace-catalogue-names.ts'
 
@@ -46,11 +48,47 @@ export function validateRequest(request: QueryRequest, statement: Statement, dat
   }
 }
 
+/** A query as the server gets it. */
+export type ClickHouseCall = {
+  readonly target: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Buffer
+}
+
+/** With more bytes of parameters than these the URL might not pass a proxy in front of the server, or be longer than the server takes. */
+const URL_PARAMETERS_BYTES_MAX = 4 * 1024
+
 /**
- * The request target of a query at the server. It is built from the parsed fields, so only listed fields pass, and settings are limited to those of
- * the plan. Throws QueryError.
+ * The call of a query at the server. It is built from the parsed fields, so only listed fields pass, and settings are limited to those of the plan.
+ * Long parameters are sent in the body, as official clients do. Throws QueryError.
  */
-export function clickHouseTarget(request: QueryRequest, { queryId, database, limits }: ForcedFields): string {
+export function clickHouseCall(request: QueryRequest, forced: ForcedFields, random: Random): ClickHouseCall {
+  const fields = targetFields(request, forced)
+  const parameters = Object.entries(request.parameters)
+  const inUrl = new URLSearchParams(parameters.map(([name, value]) => [`param_${name}`, value])).toString()
+  if (inUrl.length <= URL_PARAMETERS_BYTES_MAX)
+    return { target: targetOf(fields, inUrl), headers: {}, body: Buffer.from(request.query) }
+  const { contentType, body } = createForm(withTimeFormat(request, fields), parameters.filter(isNamed), random)
+  return { target: targetOf(fields), headers: { 'content-type': contentType }, body }
+}
+
+function targetOf(fields: URLSearchParams, parameters = ''): string {
+  return `/?${fields.toString()}${parameters === '' ? '' : `&${parameters}`}`
+}
+
+/** Any other name could be read as a header of the form; no statement can name it. */
+function isNamed([name]: readonly [name: string, value: string]): boolean {
+  return /^\w+$/.test(name)
+}
+
+/** Beside a form the server takes a field of the URL that ends in `_format` for the format of an external table, at least before version 26. */
+function withTimeFormat({ query, defaultFormat }: QueryRequest, fields: URLSearchParams): string {
+  const format = fields.get('date_time_output_format')
+  fields.delete('date_time_output_format')
+  return format === null ? query : `${query} FORMAT ${defaultFormat} SETTINGS date_time_output_format = '${format}'`
+}
+
+function targetFields(request: QueryRequest, { queryId, database, limits }: ForcedFields): URLSearchParams {
   const settings = readSettings(Object.entries(request.settings))
   // A client may cut its result at its own number of rows. Not by `break`, which would cut it at the bytes of the plan as well, without an error.
   const isCutAtRows = settings.endsAtRowsMax && (settings.rowsMax ?? Infinity) <= limits.rowsMax
@@ -71,8 +109,7 @@ export function clickHouseTarget(request: QueryRequest, { queryId, database, lim
   if (request.isNativeCompressed) fields.set('compress', '1')
   if (settings.isCompressed) fields.set('enable_http_compression', '1')
   for (const [name, value] of Object.entries(request.buffering)) fields.set(name, bufferingValue(name, value))
-  for (const [name, value] of Object.entries(request.parameters)) fields.set(`param_${name}`, value)
-  return `/?${fields.toString()}`
+  return fields
 }
 
 function bufferingValue(name: string, value: string): string {
