@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { setImmediate as turn } from 'node:timers/promises'
 import { addBilledCustomer, FROM_MS, HOUR_MS, usageOf } from '../../../test/support/billing.ts'
 import { CONTEXT, openSqliteStore } from '../../../test/support/store-engines.ts'
 import type { BillingEvent } from '../../access/store/billing/tables.ts'
@@ -11,7 +10,6 @@ import type { BillingSinkName } from './options.ts'
 import { createPusher } from './pusher.ts'
 import { beginBilling } from './service.ts'
 import type { BatchResult, BillingSink } from './sink.ts'
-import { createStripe } from './stripe.ts'
 
 type Limits = Pick<BillingSink, 'batchMax' | 'parallel' | 'repeatWithinMs' | 'ageMaxMs' | 'laneOf'>
 
@@ -250,22 +248,31 @@ test('an event in doubt that is refused later stays in doubt: a retry repeats it
   }
 })
 
-test('a clock that is ahead or behind for a moment does not change how long an attempt has been in doubt', async (t) => {
-  for (const [jumpMs, isBeyond] of [
-    [48 * HOUR_MS, false],
-    [-48 * HOUR_MS, true],
-  ] as const) {
-    const { on, store, clock, passes, dead } = await setUp(t, { kind: 'stripe', limits: STRIPE })
-    await store.billing.setBillingId(CONTEXT, 'cus_one', 'cus_AtStripe')
-    on.respond = () => UNKNOWN
-    await passes()
-    on.respond = sent
-    clock.advance(isBeyond ? 24 * HOUR_MS : HOUR_MS)
-    await passes(0)
-    clock.setWallMs(clock.nowMs() + jumpMs)
-    await passes()
-    assert.deepEqual([on.batches.length, (await dead()).length], isBeyond ? [1, 1] : [2, 0])
-  }
+test('an attempt in doubt is neither repeated nor buried while only the wall clock says that it is too old', async (t) => {
+  const { on, store, clock, passes, dead } = await setUp(t, { kind: 'stripe', limits: STRIPE })
+  await store.billing.setBillingId(CONTEXT, 'cus_one', 'cus_AtStripe')
+  on.respond = () => UNKNOWN
+  await passes()
+  on.respond = sent
+  clock.advance(HOUR_MS)
+  clock.setWallMs(clock.nowMs() + 48 * HOUR_MS)
+  await passes()
+  assert.deepEqual([on.batches.length, await dead()], [1, []], 'it waits')
+  clock.setWallMs(clock.nowMs() - 48 * HOUR_MS)
+  await passes()
+  assert.deepEqual([on.batches.length, await dead()], [2, []], 'it is sent when the clock is back')
+})
+
+test('a clock that is set back does not change how long an attempt has been in doubt', async (t) => {
+  const { on, store, clock, passes, dead } = await setUp(t, { kind: 'stripe', limits: STRIPE })
+  await store.billing.setBillingId(CONTEXT, 'cus_one', 'cus_AtStripe')
+  on.respond = () => UNKNOWN
+  await passes()
+  on.respond = sent
+  clock.advance(24 * HOUR_MS)
+  clock.setWallMs(clock.nowMs() - 48 * HOUR_MS)
+  await passes()
+  assert.deepEqual([on.batches.length, (await dead()).length], [1, 1])
 })
 
 test('an attempt that was surely not counted leaves no doubt, however long the outage is', async (t) => {
@@ -322,33 +329,6 @@ test('the second half of a refused batch is not sent while the billing system fa
   assert.deepEqual(inDoubt, [on.batches[1]], 'only of the half that was sent')
 })
 
-test('Stripe gets one request of a customer and meter at a time, and those of different customers at the same time', async (t) => {
-  const names = { units: 'sluice_units', calls: 'sluice_calls', bytes: 'sluice_bytes' }
-  using stripe = createStripe({ url: 'http://127.0.0.1:9', key: undefined }, { names }, { clock: createManualClock() })
-  const { batchMax, parallel, laneOf } = stripe
-  const { on, store, passes } = await setUp(t, {
-    kind: 'stripe',
-    limits: { batchMax, parallel, ...(laneOf && { laneOf }) },
-    names: ['one', 'two'],
-  })
-  for (const name of ['one', 'two']) await store.billing.setBillingId(CONTEXT, `cus_${name}`, `cus_AtStripe_${name}`)
-  await store.addUsage([usageOf('one', FROM_MS, 7, 'ws'), usageOf('one', FROM_MS, 9, 'grpc')], new Map())
-  const open = new Set<string>()
-  let widest = 0
-  on.respond = async (events) => {
-    const customer = String(events[0]?.subject)
-    // Stripe responds so to a second call at the same time.
-    if (open.has(customer)) return LIMITED
-    open.add(customer)
-    widest = Math.max(widest, open.size)
-    await turn()
-    open.delete(customer)
-    return sent(events)
-  }
-  await passes()
-  assert.deepEqual([on.batches.length, (await store.billing.summary('stripe')).waiting, widest], [4, 0, 2])
-})
-
 test('after a failure it waits, longer each time, and as long as the billing system asks', async (t) => {
   const { on, clock, pusher, passes } = await setUp(t)
   on.respond = () => UNKNOWN
@@ -371,6 +351,23 @@ test('after a failure it waits, longer each time, and as long as the billing sys
   await passes()
   assert.deepEqual([on.batches.length, pusher.failing()], [4, undefined])
   assert.deepEqual({ ...pusher.counts }, { sent: 1, dead: 0, failures: 3 })
+})
+
+test('the second half of a refused batch waits, without doubt, where the first one took too long', async (t) => {
+  const { on, store, clock, passes, dead } = await setUp(t, { names: ['a', 'b', 'c', 'd'] })
+  on.respond = async (events) => {
+    clock.advance(9_000)
+    if (on.batches.length === 3) await store.billing.setPaused(CONTEXT, 'lago', true)
+    return events.length > 1 ? { kind: 'rejected', reason: 'one of them' } : sent(events)
+  }
+  await passes(1)
+  assert.deepEqual(
+    on.batches.map((batch) => batch.length),
+    [4, 2, 1],
+    'each attempt gets to the result of an event',
+  )
+  const waiting = await store.billing.waiting('lago', 10)
+  assert.deepEqual([waiting.map(({ doubtSince }) => doubtSince), await dead()], [[null, null, null], []])
 })
 
 test('customers without a billing id are named, 20 of them, until they have one', async (t) => {

@@ -6,6 +6,8 @@ import { createBackoff } from '../../core/backoff.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Random } from '../../core/random.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
+import { type DueTime, dueOf } from './due.ts'
+import { createLanes, type Lane } from './lanes.ts'
 import { createEventPlanner, type PlanOptions, type PlanTime } from './plan-events.ts'
 import { createSendLease } from './send-lease.ts'
 import type { BatchResult, BillingSink, EventResult } from './sink.ts'
@@ -17,6 +19,12 @@ const BUSY_MS = 50
 const BACKOFF = { firstMs: 1000, maxMs: 300_000 }
 /** Groups of parallel requests in one pass. */
 const GROUPS_PER_PASS = 8
+/** After this time a lane begins no further request. With the last one it is far within the lease. */
+const LANE_MS = 20_000
+/** Events from which a group is chosen where the sink has lanes, times those that it needs at least. */
+const WINDOW_GROUPS = 8
+/** Events from which it is chosen where those of the window have few lanes, or wait for the clock. What is behind them waits. */
+const WINDOW_MAX = 2048
 
 export type PusherCounts = { sent: number; dead: number; failures: number }
 
@@ -38,6 +46,12 @@ type Attempt = {
 }
 
 const AGAIN: EventResult = { kind: 'again' }
+
+/** When a group was chosen. */
+type GroupTime = DueTime & {
+  /** Whether no further request of it is to begin. */
+  isOver(): boolean
+}
 
 export type PusherDeps = {
   readonly store: AccessStore
@@ -61,7 +75,9 @@ export function createPusher(options: PlanOptions, deps: PusherDeps): Pusher {
   const { store, sink, clock, log, owner, onStep = () => {} } = deps
   const { billing } = store
   const name = options.sink
+  const limits = { ...sink, name }
   const planner = createEventPlanner(options, { store, onStep })
+  const lanes = createLanes(sink)
   const lease = createSendLease({ sink: name, owner }, { billing, clock })
   const calendar = new Calendar(clock, { recordedMs: deps.recordedMs })
   const backoff = createBackoff(BACKOFF, deps.random)
@@ -87,25 +103,38 @@ export function createPusher(options: PlanOptions, deps: PusherDeps): Pusher {
     return Math.floor(calendar.wallMs(monotonicMs))
   }
 
-  /** Makes dead letters of what the sink would not recognize as a repetition, or not accept; returns the others. */
-  async function makeDeadLetters(waiting: readonly BillingEvent[], nowMs: number): Promise<BillingEvent[]> {
-    const { repeatWithinMs = Number.POSITIVE_INFINITY, ageMaxMs = Number.POSITIVE_INFINITY } = sink
-    const tooOldMs = readTime().nowMs - ageMaxMs
+  /** The time of a group from now on. A machine that was suspended meanwhile has only its wall clock to show it. */
+  function groupTime(): GroupTime {
+    const [wallMs, monotonicMs] = [clock.nowMs(), clock.monotonicMs()]
+    const elapsedMs = () => Math.max(clock.nowMs() - wallMs, clock.monotonicMs() - monotonicMs)
+    return { calendarMs: calendarMs(), wallMs, isOver: () => elapsedMs() >= LANE_MS }
+  }
+
+  /** Makes dead letters of what the sink would not recognize as a repetition, or not accept; returns what is to be sent. */
+  async function makeDeadLetters(waiting: readonly BillingEvent[], time: DueTime): Promise<BillingEvent[]> {
     const outcomes: BillingOutcome[] = []
     const ready: BillingEvent[] = []
     for (const event of waiting) {
-      const { eventKey, doubtSince } = event
-      const reason =
-        doubtSince !== null && nowMs - doubtSince > repeatWithinMs
-          ? `outcome unknown: an attempt at ${new Date(doubtSince).toISOString()} got no response, and ${name} may count a repetition`
-          : event.hour < tooOldMs
-            ? `too old: ${name} does not accept usage of ${new Date(event.hour).toISOString()}`
-            : undefined
-      if (reason === undefined) ready.push(event)
-      else outcomes.push({ eventKey, state: 'dead', doubtSince, reason })
+      const due = dueOf(event, time, limits)
+      if (due === 'send') ready.push(event)
+      else if (due !== 'hold')
+        outcomes.push({ eventKey: event.eventKey, state: 'dead', doubtSince: event.doubtSince, reason: due.reason })
     }
     if (outcomes.length > 0) await settle(outcomes)
     return ready
+  }
+
+  /** Chooses a group from the oldest events, and from more of them where few of those are of lanes that work. */
+  async function chooseGroup(time: DueTime): Promise<Lane[]> {
+    const take = sink.batchMax * sink.parallel
+    const firstMax = sink.laneOf === undefined ? take : take * WINDOW_GROUPS
+    let waiting = await billing.waiting(name, firstMax)
+    let ready = await makeDeadLetters(waiting, time)
+    if (waiting.length === firstMax && !lanes.areEnough(ready)) {
+      waiting = await billing.waiting(name, Math.max(firstMax, WINDOW_MAX))
+      ready = await makeDeadLetters(waiting, time)
+    }
+    return lanes.choose(ready)
   }
 
   async function settle(outcomes: readonly BillingOutcome[]): Promise<void> {
@@ -121,7 +150,7 @@ export function createPusher(options: PlanOptions, deps: PusherDeps): Pusher {
   }
 
   /** Sends events as one batch, or in halves where the sink refuses it without naming the event. */
-  async function sendBatch(batch: readonly BillingEvent[]): Promise<Attempt> {
+  async function sendBatch(batch: readonly BillingEvent[], time: GroupTime): Promise<Attempt> {
     const result = await sink.send(batch)
     if (result.kind === 'settled') return { results: result.results }
     if (result.kind === 'failed')
@@ -129,18 +158,21 @@ export function createPusher(options: PlanOptions, deps: PusherDeps): Pusher {
     if (batch.length === 1) return { results: [{ kind: 'refused', reason: result.reason }] }
     const middle = Math.ceil(batch.length / 2)
     const [left, right] = [batch.slice(0, middle), batch.slice(middle)]
-    const first = await sendBatch(left)
-    const second = first.failed === undefined ? await sendBatch(right) : { results: right.map(() => AGAIN) }
+    // The first half is sent at any time, so that each attempt gets to the result of an event.
+    const first = await sendBatch(left, time)
+    const isOver = first.failed !== undefined || time.isOver()
+    const second = isOver ? { results: right.map(() => AGAIN) } : await sendBatch(right, time)
     const { failed = second.failed } = first
     return { results: [...first.results, ...second.results], ...(failed === undefined ? {} : { failed }) }
   }
 
-  /** Sends batches one after another, up to the first failure. */
-  async function sendLane(lane: readonly (readonly BillingEvent[])[]): Promise<Attempt[]> {
+  /** Sends batches one after another, up to the first failure and as long as there is time. */
+  async function sendLane({ batches }: Lane, time: GroupTime): Promise<Attempt[]> {
     const attempts: Attempt[] = []
     let hasFailed = false
-    for (const batch of lane) {
-      const attempt: Attempt = hasFailed ? { results: batch.map(() => AGAIN) } : await sendBatch(batch)
+    for (const batch of batches) {
+      const isSkipped = hasFailed || time.isOver()
+      const attempt: Attempt = isSkipped ? { results: batch.map(() => AGAIN) } : await sendBatch(batch, time)
       attempts.push(attempt)
       hasFailed ||= attempt.failed !== undefined
     }
@@ -148,25 +180,45 @@ export function createPusher(options: PlanOptions, deps: PusherDeps): Pusher {
   }
 
   /** Returns whether the sink works. */
-  async function sendGroup(group: readonly (readonly BillingEvent[])[], nowMs: number): Promise<boolean> {
-    const first = group.flat().filter(({ doubtSince }) => doubtSince === null)
+  async function sendGroup(group: readonly Lane[], time: GroupTime): Promise<boolean> {
+    const batches = group.flatMap((lane) => lane.batches)
+    const first = batches.flat().filter(({ doubtSince }) => doubtSince === null)
     if (first.length > 0)
       await billing.put(
         name,
         owner,
-        first.map(({ eventKey }) => ({ eventKey, state: 'pending', doubtSince: nowMs, reason: null })),
+        first.map(({ eventKey }) => ({ eventKey, state: 'pending', doubtSince: time.calendarMs, reason: null })),
       )
     onStep('attempt-recorded')
-    const lanes = inLanes(group, sink)
-    const results = (await Promise.all(lanes.map(sendLane))).flat()
+    const byLane = await Promise.all(group.map((lane) => sendLane(lane, time)))
     onStep('sent')
-    const sent = lanes.flat()
-    const outcomes = results.flatMap((result, at) => outcomesOf(sent[at] ?? [], result, sink))
+    const attempts = byLane.flat()
+    const outcomes = attempts.flatMap((attempt, at) => outcomesOf(batches[at] ?? [], attempt, sink))
     if (outcomes.length > 0) await settle(outcomes)
-    const failed = results.find((result) => result.failed !== undefined)?.failed
-    if (failed === undefined) return true
-    fail(failed.reason, failed.retryAfterMs)
-    return false
+    const isAccepting = attempts.some(({ results }) => results.some(isFinal))
+    recordLanes(group, byLane, isAccepting)
+    if (isAccepting) backoff.reset()
+    const failed = attempts.find((attempt) => attempt.failed !== undefined)?.failed
+    if (failed !== undefined) {
+      fail(failed.reason, failed.retryAfterMs)
+      return false
+    }
+    if (isAccepting && failing !== undefined) {
+      log.info('the billing system accepts events again')
+      failing = undefined
+    }
+    return true
+  }
+
+  /**
+   * Lanes that fail come after the others. Where no lane gets a response they keep their place: the sink is away, and further events
+   * would be in doubt with each attempt.
+   */
+  function recordLanes(group: readonly Lane[], byLane: readonly (readonly Attempt[])[], isAccepting: boolean): void {
+    for (const [at, lane] of group.entries()) {
+      const failed = byLane[at]?.find((attempt) => attempt.failed !== undefined)?.failed
+      if (failed === undefined || isAccepting || failed.isCounted === false) lanes.record(lane, failed !== undefined)
+    }
   }
 
   function fail(reason: string, retryAfterMs = 0): void {
@@ -177,19 +229,14 @@ export function createPusher(options: PlanOptions, deps: PusherDeps): Pusher {
     failing = reason
   }
 
+  /** Returns whether more can be sent at once. */
   async function sendSome(): Promise<boolean> {
-    const take = sink.batchMax * sink.parallel
     for (let groups = 0; groups < GROUPS_PER_PASS; groups++) {
-      const nowMs = calendarMs()
-      const waiting = await billing.waiting(name, take)
-      const ready = await makeDeadLetters(waiting, nowMs)
-      if (ready.length > 0 && !(await sendGroup(inBatches(ready, sink.batchMax), nowMs))) return false
-      if (ready.length > 0) {
-        if (failing !== undefined) log.info('the billing system accepts events again')
-        failing = undefined
-        backoff.reset()
-      }
-      if (waiting.length < take) return false
+      const state = await lease.take()
+      if (state === undefined || state.paused) return false
+      const time = groupTime()
+      const group = await chooseGroup(time)
+      if (group.length === 0 || !(await sendGroup(group, time))) return false
     }
     return true
   }
@@ -238,21 +285,6 @@ function outcomesOf(
   })
 }
 
-/** The batches that may be sent at the same time, each with those that have to wait for it. */
-function inLanes(group: readonly (readonly BillingEvent[])[], { laneOf }: Pick<BillingSink, 'laneOf'>) {
-  const lanes = new Map<string, (readonly BillingEvent[])[]>()
-  for (const [at, batch] of group.entries()) {
-    const [event] = batch
-    const lane = laneOf === undefined || event === undefined ? String(at) : laneOf(event)
-    const others = lanes.get(lane)
-    if (others === undefined) lanes.set(lane, [batch])
-    else others.push(batch)
-  }
-  return [...lanes.values()]
-}
-
-function inBatches(events: readonly BillingEvent[], size: number): BillingEvent[][] {
-  const batches: BillingEvent[][] = []
-  for (let at = 0; at < events.length; at += size) batches.push(events.slice(at, at + size))
-  return batches
+function isFinal(result: EventResult | undefined): boolean {
+  return result?.kind === 'sent' || result?.kind === 'refused'
 }
