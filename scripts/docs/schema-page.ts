@@ -41,7 +41,6 @@ export function schemaPage(): string {
     'A test runs 755 statements on the embedded engine and on ClickHouse 26.5 over the same blocks and compares rows and types. These differ:',
     DIALECT_DIFFERENCES.map(({ text }) => `- ${text}`).join('\n'),
     "With ClickHouse, a parameter is at most as long as the server's `http_max_field_value_size`, 128 KiB unless its default profile sets another; on the embedded engine they are bounded by the request alone, 256 KiB.",
-    '',
     'On old servers (before 25.8) there are no parameters, no `LowCardinality` in the types, and errors have no names.',
     'With ClickHouse, Sluice parses each statement first and refuses syntax that it does not know. Quote a name that is a keyword (`"final"`). Common table expressions are visible in their scope. Not supported are `FROM … SELECT`, `WITH RECURSIVE`, `WITH FILL FROM`, `EXTRACT(… FROM …)`, `DISTINCT ON`, `APPLY`, expressions after LIMIT, and qualified names inside `IN ( )`. On both engines a statement has at most 262,144 characters (`statement_length`), 20,000 tokens (`statement_tokens`) and 100 levels of nesting (`statement_nesting`).',
     '## What was not tested',
