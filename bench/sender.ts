@@ -4,6 +4,7 @@ import { Agent, createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { availableParallelism, cpus } from 'node:os'
 import { scheduleThisThread } from '../src/platform/native/thread-schedule.ts'
+import { collectOnlyDoubledHeaps } from '../src/platform/process/garbage-collection.ts'
 import { encodeBase58 } from '../src/solana/crypto/base58.ts'
 import { type SigningKey, verifyEd25519 } from '../src/solana/crypto/ed25519.ts'
 import { parseTransaction } from '../src/solana/transaction/transaction.ts'
@@ -257,6 +258,8 @@ async function arrivalsAt(node: ChildProcess): Promise<Map<string, number>> {
 
 async function runSender(nodeUrl: string): Promise<void> {
   await schedule()
+  // As the process does.
+  collectOnlyDoubledHeaps()
   const many = 1_000_000
   await using sender = await startTestSender({
     nodes: [{ name: 'node', rpc: nodeUrl }],

@@ -4,6 +4,7 @@ import { messageOf } from '../../../core/error.ts'
 import { openAppendFile } from '../../../platform/files/append.ts'
 import { type GrantedSchedule, scheduleThisThread } from '../../../platform/native/thread-schedule.ts'
 import type { BaseDeps } from '../../../platform/process/base-deps.ts'
+import { collectOnlyDoubledHeaps } from '../../../platform/process/garbage-collection.ts'
 import type { Lifecycle } from '../../../platform/process/lifecycle.ts'
 import type { MemoryGuard } from '../../../platform/process/memory-guard.ts'
 import { JOURNAL_NAMES } from '../../../sender/receipts/journal.ts'
@@ -53,6 +54,7 @@ export async function openSender({ config, loaded }: ServiceSettings, deps: Send
   const { state, upstreams, log, clock, random, registry, lifecycle, env, listenerMetrics } = deps
   await using opening = new AsyncDisposableStack()
   const { publicUrl: _publicUrl, enabled: _enabled, priority, ...options } = config.sender
+  const isTrialOnly = sendsToTrialOnly(config)
   const keysDir = await state.folder('keys')
   const isNew = options.tipAccounts.length === 0 && !hasTipKeys(keysDir)
   const tipAccounts = options.tipAccounts.length > 0 ? options.tipAccounts : await openTipAccounts(keysDir, random)
@@ -67,6 +69,8 @@ export async function openSender({ config, loaded }: ServiceSettings, deps: Send
   const schedule = await scheduleThisThread({ priority }, SENDER_RANK)
   const { refused } = schedule
   if (refused.length > 0) log.warn({ part: 'sender', refused }, 'the sender is not scheduled as configured')
+  // Receipts are kept, so its heap always grows.
+  if (!isTrialOnly) collectOnlyDoubledHeaps()
   const sender = opening.use(
     await startSender(
       {
@@ -74,7 +78,7 @@ export async function openSender({ config, loaded }: ServiceSettings, deps: Send
         tipAccounts,
         listener: listenerOf(config.sender, loaded.folder, deps.memory.mayAccept),
         // A trial starts faster.
-        isRehearsed: !sendsToTrialOnly(config),
+        isRehearsed: !isTrialOnly,
       },
       {
         upstream: upstreams.of(undefined),
