@@ -45,7 +45,7 @@ test(`T14: of ${COUNT} generated statements those that pass return no canary`, a
       try {
         const { body } = await opened.ask(statement, { rowsMax: 1000, secondsMax: 5 })
         ran++
-        assert.ok(!Buffer.from(body).toString('latin1').includes(CANARY), statement)
+        assert.ok(!Buffer.from(body).toString('latin1').includes(CANARY) || isInLiteral(statement), statement)
       } catch (error) {
         assert.ok(error instanceof QueryError, `${statement}: ${String(error)}`)
       }
@@ -56,6 +56,11 @@ test(`T14: of ${COUNT} generated statements those that pass return no canary`, a
   assert.ok(passed >= made / 20, `${passed} of ${made} passed`)
   assert.ok(ran > run / 20, `${ran} of ${run} gave rows`)
 })
+
+/** Whether a literal of the statement has the canary, so that it may come back without being read anywhere. */
+function isInLiteral(statement: string): boolean {
+  return parseStatement(statement).tokens.some(({ kind, value }) => kind === 'string' && value.includes(CANARY))
+}
 
 /** The statements that the SQL policy allows. */
 async function passing(connection: DuckConnection, statements: readonly string[]): Promise<string[]> {
