@@ -88,6 +88,27 @@ test('a warm-up ends when its time is over', async () => {
   assert.ok(accepted < ALL / 2, `${accepted} accepted`)
 })
 
+test('a warm-up leaves no check behind when its time is over', async () => {
+  const { verifier } = createTestVerifier()
+  let pending = 0
+  const slow: SignatureVerifier = {
+    ...verifier,
+    verify(wire, transaction, done) {
+      pending += 1
+      const verdict = verifier.verify(wire, transaction, done)
+      assert.ok(verdict === 'good' || verdict === 'bad')
+      setTimeout(() => {
+        pending -= 1
+        done(verdict)
+      }, 100)
+      return 'pending'
+    },
+  }
+  const options = { ...OPTIONS, limits: { ...OPTIONS.limits, checkingMax: 16 } }
+  await warmUp(options, depsOf({ verifier: slow, clock: steppingClock(1) }))
+  assert.equal(pending, 0)
+})
+
 test('a warm-up that fails is logged and does not stop the start', async () => {
   const warned: unknown[] = []
   const log = { ...silentLogger, warn: (fields: unknown) => warned.push(fields) }

@@ -64,7 +64,7 @@ export async function warmUp(options: PartsOptions, deps: WarmUpDeps): Promise<n
   const endMs = clock.monotonicMs() + TIME_MS_MAX
   let accepted = 0
   try {
-    // None of the operator's: whoever posts to the port of a rehearsal reaches parts that send and record nothing.
+    // None of the operator's: what a local program sends to the port of a rehearsal is neither forwarded nor recorded.
     const tipAccount = random.bytes(32)
     const bodyOf = createBodies(tipAccount, BigInt(options.minTipLamports))
     for (let round = 0; round < ROUNDS && clock.monotonicMs() < endMs; round++) {

@@ -7,6 +7,7 @@ import type { BillingEvent } from '../../access/store/billing/tables.ts'
 import { createManualClock } from '../../core/clock.ts'
 import { createSeededRandom } from '../../core/random.ts'
 import { silentLogger } from '../../platform/telemetry/logger.ts'
+import { createLanes } from './lanes.ts'
 import { createPusher } from './pusher.ts'
 import { beginBilling } from './service.ts'
 import type { BatchResult } from './sink.ts'
@@ -77,6 +78,16 @@ function countsOf(requests: readonly string[]): Record<string, number> {
   const groups = Map.groupBy(requests, (request) => request.split(' ')[1] ?? '')
   return Object.fromEntries([...groups].map(([name, { length }]) => [name, length]))
 }
+
+test('of very many lanes that fail, the one that failed first is forgotten: it is tried like a working one', () => {
+  const lanes = createLanes({ batchMax: 1, parallel: 1, laneOf: ({ eventKey }) => String(eventKey) })
+  const eventOf = (n: number) => ({ eventKey: n }) as unknown as BillingEvent
+  const record = (n: number) => lanes.record({ key: String(n), batches: [] }, true)
+  for (let n = 0; n < 1000; n++) record(n)
+  assert.equal(lanes.areEnough([eventOf(0)]), false)
+  record(1000)
+  assert.deepEqual([lanes.areEnough([eventOf(0)]), lanes.areEnough([eventOf(1)])], [true, false])
+})
 
 test('after an attempt with an unknown outcome nothing more is sent in its lane, and the next event is not in doubt', async (t) => {
   const { on, store, pusher, plan } = await setUp(t, { one: 2 })
