@@ -13,12 +13,12 @@ export type OpenConnection = {
   readonly interface: ConnectionInterface
   readonly remoteAddress: string
   /** Live subscriptions of a WebSocket, filters of a gRPC stream. */
-  readonly subscriptions: () => number
-  readonly bytesOut: () => number
+  subscriptions(): number
+  bytesOut(): number
   /** How often a gRPC stream has moved to another node. */
-  readonly moves?: () => number
+  moves?(): number
   /** Closes it on request of its owner or the operator, with a code that is not one of a fault. */
-  readonly close: () => void
+  close(): void
 }
 
 /** The same in the JSON fields of the API. */

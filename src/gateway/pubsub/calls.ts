@@ -23,71 +23,78 @@ import { refuseLargeResponse, refuseOnConnection } from './refusal.ts'
 /** Forwarded calls of one connection without a response yet. */
 const IN_FLIGHT_MAX = 64
 
-export type WsCalls = {
-  /** Forwards a call; resolves to the complete response, whose bytes `held` counts. */
-  forward(caller: Caller, call: ChargedCall, held: HeldResponses): Promise<string | Buffer>
-}
-
 /** A call that has an id and was charged. */
 type ChargedCall = RpcCall & { readonly id: string; readonly charged: Charged }
 
 export type WsCallsDeps = {
   readonly access: Pick<Access, 'refund'>
   readonly forward: Forward
-  /** The request that opened the connection. */
-  readonly request: RefusableRequest
-  /** Identifies the client: the slot it sees never goes back. */
-  readonly connection: object
   readonly meter: Pick<ListenerMeter, 'refused'>
   readonly heldBytes: Pick<HeldBytes, 'limits'>
 }
 
-/** Ordinary JSON-RPC calls over a WebSocket. */
-export function createWsCalls(deps: WsCallsDeps): WsCalls {
-  const { access, request, connection, meter, heldBytes } = deps
-  let inFlight = 0
+/** Whose calls they are. */
+type WsCallsClient = RefusableRequest & {
+  /** Identifies the client: the slot it sees never goes back. */
+  readonly connection: object
+}
 
-  async function forward(caller: Caller, call: ChargedCall, held: HeldResponses): Promise<string | Buffer> {
-    const refuse = (refusal: Refusal) => errorResponse(refusal, request, call.id)
+/** Ordinary JSON-RPC calls over one WebSocket. */
+export class WsCalls {
+  readonly #client: WsCallsClient
+  readonly #deps: WsCallsDeps
+  #inFlight = 0
+
+  constructor(client: WsCallsClient, deps: WsCallsDeps) {
+    this.#client = client
+    this.#deps = deps
+  }
+
+  /** Forwards a call; resolves to the complete response, whose bytes `held` counts. */
+  async forward(caller: Caller, call: ChargedCall, held: HeldResponses): Promise<string | Buffer> {
+    const { access, meter } = this.#deps
+    if (this.#inFlight >= IN_FLIGHT_MAX) {
+      meter.refused('callsInFlight', { subscription: caller.subscription.id, code: 'rate-limited' })
+      access.refund(caller, { interface: 'ws', method: call.method }, call.charged)
+      return this.#refuse(refuseOnConnection('callsInFlight', IN_FLIGHT_MAX, call.charged.cost), call)
+    }
+    this.#inFlight += 1
+    try {
+      return await this.#forward(caller, call, held)
+    } finally {
+      this.#inFlight -= 1
+    }
+  }
+
+  async #forward(caller: Caller, call: ChargedCall, held: HeldResponses): Promise<string | Buffer> {
+    const { access, meter, heldBytes } = this.#deps
     const sentId = isFastPathId(call.id) ? call.id : '0'
     const outgoing = {
       body: Buffer.from(writeCall(call, sentId)),
       methods: [call.method],
       single: { params: call.paramsText, id: sentId },
       nodeUser: caller.nodeUser,
-      connection,
+      connection: this.#client.connection,
     }
-    const response = await new Promise<UpstreamResponse>((resolve) => deps.forward(outgoing, resolve))
+    const response = await new Promise<UpstreamResponse>((resolve) => this.#deps.forward(outgoing, resolve))
     if (response.kind !== 'responded') {
       if (!response.isSent) access.refund(caller, { interface: 'ws', method: call.method }, call.charged)
-      return refuse(refuseFailure(response))
+      return this.#refuse(refuseFailure(response), call)
     }
     const { body, limit } = await readHeldResponse(response, held)
     if (limit !== undefined) {
       const code = limit === 'answerBytes' ? 'response-too-large' : 'overloaded'
       meter.refused(limit, { subscription: caller.subscription.id, code })
-      if (limit === 'answerBytes') return refuse(refuseLargeResponse(RESPONSE_BYTES_MAX, held.isBatch))
-      return refuse(refuseHeldResponse(limit, heldBytes.limits[limit]))
+      if (limit === 'answerBytes') return this.#refuse(refuseLargeResponse(RESPONSE_BYTES_MAX, held.isBatch), call)
+      return this.#refuse(refuseHeldResponse(limit, heldBytes.limits[limit]), call)
     }
-    if (body === undefined) return refuse(refuseUpstream('no-upstream'))
+    if (body === undefined) return this.#refuse(refuseUpstream('no-upstream'), call)
     if (sentId === call.id) return body
-    return replaceId(body, call.id) ?? refuse(refuseUpstream('no-upstream'))
+    return replaceId(body, call.id) ?? this.#refuse(refuseUpstream('no-upstream'), call)
   }
 
-  return {
-    async forward(caller, call, held) {
-      if (inFlight >= IN_FLIGHT_MAX) {
-        meter.refused('callsInFlight', { subscription: caller.subscription.id, code: 'rate-limited' })
-        access.refund(caller, { interface: 'ws', method: call.method }, call.charged)
-        return errorResponse(refuseOnConnection('callsInFlight', IN_FLIGHT_MAX, call.charged.cost), request, call.id)
-      }
-      inFlight += 1
-      try {
-        return await forward(caller, call, held)
-      } finally {
-        inFlight -= 1
-      }
-    },
+  #refuse(refusal: Refusal, { id }: ChargedCall): string {
+    return errorResponse(refusal, this.#client, id)
   }
 }
 

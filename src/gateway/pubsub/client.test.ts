@@ -11,8 +11,9 @@ import type { WsConnection } from '../../platform/ws/connection.ts'
 import { framePayload } from '../../platform/ws/frame.ts'
 import type { UpstreamResponse } from '../../upstreams/http-call.ts'
 import type { ForwardRequest } from '../rpc/forward.ts'
-import { servePubSubClient } from './client.ts'
+import { PubSubClient } from './client.ts'
 import { RESPONSE_BYTES_MAX } from './held-responses.ts'
+import { Responder } from './respond.ts'
 import type { UpstreamSubscriptions } from './upstream-subscriptions.ts'
 
 const CALLER = {
@@ -44,20 +45,26 @@ function serve(ownerBytesMax = 1e9) {
     onMessage: (listener: typeof onMessage) => void (onMessage = listener),
     onClose() {},
   } as unknown as WsConnection
-  servePubSubClient(
+  const common = {
+    access: { admit: () => CHARGED, refund: () => void refunds++ } as unknown as Access,
+    clock,
+    meter: { request() {}, refused: (limit: string) => void refused.push(limit) },
+  }
+  const client = new PubSubClient(
     connection,
     { caller: CALLER, wantsGaps: false, requestId: 'r' },
     {
-      access: { admit: () => CHARGED, refund: () => void refunds++ } as unknown as Access,
+      ...common,
+      responder: new Responder(common),
       upstreamSubscriptions: {} as UpstreamSubscriptions,
       forward: ({ methods: [method = ''] }: ForwardRequest, done) => void waiting.set(method, done),
       heldBytes,
-      clock,
       log: silentLogger,
-      meter: { request() {}, refused: (limit) => void refused.push(limit) },
       gapsReported: { inc() {} },
+      onRefused: undefined,
     },
   )
+  assert.equal(client.subscriptions.size, 0)
   return {
     heldBytes,
     frames,
@@ -103,7 +110,7 @@ function nodeResponse(body: Buffer): UpstreamResponse {
   return { ...whole, body: Buffer.alloc(0), rest }
 }
 
-describe('servePubSubClient', () => {
+describe('PubSubClient', () => {
   it('charges the responses of a batch to the memory budget until the reply is sent', async () => {
     const { heldBytes, frames, send, respond } = serve()
     const sending = send(['getAccountInfo', 'getBalance', 'getProgramAccounts'])

@@ -1,13 +1,16 @@
 import type { Caller } from '../../access/callers.ts'
 import type { NodeUser } from '../../contract/products.ts'
 import { createSlicedChecks, type SliceTurns } from '../../platform/process/sliced-checks.ts'
+import type { RefusalRecorder } from '../../platform/telemetry/refusal-log.ts'
 import { WsCloseCode } from '../../platform/ws/close-codes.ts'
 import type { WsConnection } from '../../platform/ws/connection.ts'
 import type { Upstreams } from '../../upstreams/service.ts'
-import type { Connections } from '../account/connections.ts'
+import type { Connections, OpenConnection } from '../account/connections.ts'
 import type { StreamMeter } from '../metrics.ts'
-import { type PubSubClient, type PubSubClientDeps, servePubSubClient } from './client.ts'
+import { recordRefusals } from '../refusal.ts'
+import { PubSubClient, type PubSubClientDeps } from './client.ts'
 import type { AdmittedHandshake } from './handshake.ts'
+import { Responder } from './respond.ts'
 
 /** The clients of the server that are connected. */
 export type PubSubClients = Disposable & {
@@ -16,10 +19,11 @@ export type PubSubClients = Disposable & {
   renewAll(): void
 }
 
-export type PubSubClientsDeps = PubSubClientDeps & {
+export type PubSubClientsDeps = Omit<PubSubClientDeps, 'responder' | 'onRefused'> & {
   readonly upstreams: Pick<Upstreams, 'of'>
   readonly connections: Pick<Connections, 'enter'>
   readonly meter: StreamMeter
+  readonly refusals?: RefusalRecorder | undefined
   readonly turns?: SliceTurns | undefined
 }
 
@@ -27,6 +31,7 @@ export function createPubSubClients(deps: PubSubClientsDeps): PubSubClients {
   const { access, upstreams, connections, clock, meter } = deps
   /** By token, with whether the subscription had dedicated nodes when the client connected. */
   const clients = new Map<string, Map<PubSubClient, boolean>>()
+  const clientDeps = { ...deps, responder: new Responder(deps), onRefused: recordRefusals(deps.refusals, 'ws') }
   const checks = createSlicedChecks(renewClients, deps.turns)
 
   function hasDedicatedNodes(user: NodeUser): boolean {
@@ -40,7 +45,7 @@ export function createPubSubClients(deps: PubSubClientsDeps): PubSubClients {
     for (const [client, hadDedicatedNodes] of [...own]) {
       client.renew(caller)
       // In the other direction no move is needed: losing the dedicated nodes moves its subscriptions to the shared ones.
-      if (!hadDedicatedNodes && hasDedicatedNodes(client.nodeUser)) client.move()
+      if (!hadDedicatedNodes && hasDedicatedNodes(client.caller.nodeUser)) client.move()
     }
   }
 
@@ -56,20 +61,13 @@ export function createPubSubClients(deps: PubSubClientsDeps): PubSubClients {
   }
 
   return {
-    serve(connection, { caller, permit, requestId, wantsGaps, remoteAddress }) {
-      const client = servePubSubClient(connection, { caller, wantsGaps, requestId }, deps)
+    serve(connection, handshake) {
+      const { caller, permit } = handshake
+      const client = new PubSubClient(connection, handshake, clientDeps)
       add(client, caller)
       meter.open.inc()
       connection.onSent((bytes) => access.countBytes(caller, 'ws', bytes))
-      const leave = connections.enter({
-        subscriptionId: caller.subscription.id,
-        interface: 'ws',
-        remoteAddress,
-        subscriptions: () => client.subscriptions,
-        bytesOut: () => connection.bytesOut,
-        // Solana clients do not reconnect after 1000, which is what the owner wants here.
-        close: () => connection.close(WsCloseCode.normal, 'closed by the owner of the subscription'),
-      })
+      const leave = connections.enter(new ListedClient(client, handshake))
       connection.onClose((code, message) => {
         remove(client, caller)
         permit.release()
@@ -79,5 +77,38 @@ export function createPubSubClients(deps: PubSubClientsDeps): PubSubClients {
     },
     renewAll: () => checks.check(clients.keys()),
     [Symbol.dispose]: () => checks[Symbol.dispose](),
+  }
+}
+
+/** A client in the list of open connections. */
+class ListedClient implements OpenConnection {
+  readonly interface = 'ws'
+  readonly #client: PubSubClient
+  readonly #handshake: AdmittedHandshake
+
+  constructor(client: PubSubClient, handshake: AdmittedHandshake) {
+    this.#client = client
+    this.#handshake = handshake
+  }
+
+  get subscriptionId(): string {
+    return this.#handshake.caller.subscription.id
+  }
+
+  get remoteAddress(): string {
+    return this.#handshake.remoteAddress
+  }
+
+  subscriptions(): number {
+    return this.#client.subscriptions.size
+  }
+
+  bytesOut(): number {
+    return this.#client.connection.bytesOut
+  }
+
+  /** Solana clients do not reconnect after 1000, which is what the owner wants here. */
+  close(): void {
+    this.#client.connection.close(WsCloseCode.normal, 'closed by the owner of the subscription')
   }
 }

@@ -3,9 +3,9 @@ import { test } from 'node:test'
 import { mustEnter, openAdmission } from '../../../test/support/admission.ts'
 import type { Access } from '../../access/call-access.ts'
 import { createHeldBytes } from '../../platform/http/held-bytes.ts'
-import { createWsCalls } from './calls.ts'
+import { WsCalls } from './calls.ts'
 import { HeldResponses } from './held-responses.ts'
-import { createRespond } from './respond.ts'
+import { Responder } from './respond.ts'
 import type { ClientSubscriptions } from './subscriptions.ts'
 
 test('a call that no node has received is refunded in full, also where its plan changed since the last check of the connection', async () => {
@@ -14,32 +14,29 @@ test('a call that no node has received is refunded in full, also where its plan 
   fixture.publish()
   const caller = mustEnter(enter(secret))
   const heldBytes = createHeldBytes({ bytesMax: 1e6, ownerBytesMax: 1e6, waitMs: 1000 }, clock)
-  const deps = {
-    access: admission as Access,
-    clock,
-    meter: { request() {}, refused() {} },
-    request: { requestId: 'r' },
-  }
-  const calls = createWsCalls({
-    ...{ ...deps, connection: {}, heldBytes },
-    forward: (_request, done) => done({ kind: 'no-upstream', isSent: false }),
-  })
+  const deps = { access: admission as Access, clock, meter: { request() {}, refused() {} } }
+  const request = { requestId: 'r' }
+  const calls = new WsCalls(
+    { ...request, connection: {} },
+    { ...deps, heldBytes, forward: (_request, done) => done({ kind: 'no-upstream', isSent: false }) },
+  )
   const subscriptions = {
     reserve: () => ({ ok: true, release() {}, [Symbol.dispose]() {} }),
     subscribe: async () => ({ id: 1, response: { kind: 'no-upstream', isSent: false }, start() {} }),
   } as unknown as ClientSubscriptions
-  const respond = createRespond({
-    ...{ ...deps, calls, subscriptions, caller: () => caller },
+  const responder = new Responder(deps)
+  const client = {
+    ...{ ...request, calls, subscriptions, caller },
     takeFree: () => true,
     closeRefused: () => assert.fail(),
-  })
+  }
   fixture.changeSubscription(subscription.id, {
     overrides: { methods: { getBalance: { cost: 20 }, slotSubscribe: { cost: 30 } } },
   })
   fixture.publish()
   using held = new HeldResponses(heldBytes, { owner: subscription.id, isBatch: false })
   for (const method of ['getBalance', 'slotSubscribe']) {
-    const reply = await respond({ call: { method, paramsText: '[]', id: '1' } }, held)
+    const reply = await responder.respond(client, { call: { method, paramsText: '[]', id: '1' } }, held)
     assert.match(String(reply?.text), /"error"/)
     assert.equal(admission.quota(caller).month.used, 0, method)
   }

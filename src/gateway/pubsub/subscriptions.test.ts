@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import type { Caller } from '../../access/callers.ts'
 import { BUILT_IN_PLANS, methodCost } from '../../access/plan.ts'
 import { createPermits } from '../../access/quota/permits.ts'
-import { createClientSubscriptions, FIRST_ID } from './subscriptions.ts'
+import { ClientSubscriptions, FIRST_ID, type SubscribedClient } from './subscriptions.ts'
 import type { UpstreamSubscriber } from './upstream-subscription.ts'
 
 const TOPIC = { nodeUser: { subscriptionId: 'sub', mayUseShared: true }, kind: 'logs', params: '["all"]' } as const
@@ -15,18 +15,21 @@ function start() {
   const permits = createPermits()
   let left = 0
   let overflows = 0
-  const subscriptions = createClientSubscriptions({
+  const client: SubscribedClient = {
+    connection: { sendFrame: (frame) => void sent.push(frame.toString()), consumer: { offer() {}, seal() {} } },
+    wantsGaps: true,
+    sendGap: (id) => void sent.push(`gap ${id}`),
+    onOverflow: () => void overflows++,
+  }
+  const subscriptions = new ClientSubscriptions(client, {
     access: { permits },
     upstreamSubscriptions: {
       size: 0,
       join(_topic, subscriber) {
         subscribers.push(subscriber)
-        return { deliverTo: () => void sent.push('shared'), leave: () => void left++ }
+        return { share: () => void sent.push('shared'), leave: () => void left++ }
       },
     },
-    connection: { sendFrame: (frame) => void sent.push(frame.toString()), consumer: { offer() {}, seal() {} } },
-    sendGap: (id) => void sent.push(`gap ${id}`),
-    onOverflow: () => void overflows++,
   })
   const permit = () => {
     const reserved = subscriptions.reserve(CALLER, 'logsSubscribe')
@@ -44,7 +47,7 @@ function start() {
   }
 }
 
-describe('createClientSubscriptions', () => {
+describe('ClientSubscriptions', () => {
   it('holds notifications until the response to their subscribe is sent', async () => {
     const { subscriptions, sent, subscribers, permit } = start()
     const subscribing = subscriptions.subscribe(TOPIC, permit())

@@ -8,7 +8,7 @@ import { type Refusal, refusePermit } from '../refusal.ts'
 import { refuseOnConnection } from './refusal.ts'
 import type { PubSubKind } from './request.ts'
 import type { Gap, SubscribeResponse, UpstreamSubscriber } from './upstream-subscription.ts'
-import type { SubscriptionShare, UpstreamSubscriptions } from './upstream-subscriptions.ts'
+import type { SharedSubscription, UpstreamSubscriptions } from './upstream-subscriptions.ts'
 
 export type Subscribed = {
   readonly id: number
@@ -17,25 +17,17 @@ export type Subscribed = {
   start(): void
 }
 
-/** The subscriptions of one connection, numbered from FIRST_ID. */
-export type ClientSubscriptions = Disposable & {
-  readonly size: number
-  /** A permit for one more subscription; to be released where it is not used. */
-  reserve(caller: Caller, method: string): Permit | { readonly ok: false; readonly refusal: Refusal }
-  subscribe(
-    topic: { readonly nodeUser: NodeUser; readonly kind: PubSubKind; readonly params: string | undefined },
-    permit: Permit,
-  ): Promise<Subscribed>
-  /** False where there is no such subscription. */
-  unsubscribe(id: number): boolean
-}
-
 export type ClientSubscriptionsDeps = {
   readonly access: Pick<Access, 'permits'>
   readonly upstreamSubscriptions: UpstreamSubscriptions
+}
+
+/** Whose subscriptions they are. */
+export type SubscribedClient = {
   readonly connection: Pick<WsConnection, 'sendFrame' | 'consumer'>
-  /** Set where the client requested gap notifications. */
-  readonly sendGap: ((id: number, gap: Gap) => void) | undefined
+  /** The client requested notifications of gaps. */
+  readonly wantsGaps: boolean
+  sendGap(id: number, gap: Gap): void
   /** Too many bytes wait for a subscription whose response is not sent yet. */
   onOverflow(): void
 }
@@ -50,105 +42,133 @@ export const FIRST_ID = 1_000_000_001
 /** A gap notification counts as so many of them. */
 const GAP_BYTES = 256
 
-type Entry = {
-  readonly permit: Permit
-  share: SubscriptionShare | undefined
-  /** Notifications and gaps before the response was sent, in order. */
-  early: (Buffer | Gap)[] | undefined
-  earlyBytes: number
-  hasEnded: boolean
+type SubscriptionTopic = {
+  readonly nodeUser: NodeUser
+  readonly kind: PubSubKind
+  readonly params: string | undefined
 }
 
-export function createClientSubscriptions(deps: ClientSubscriptionsDeps): ClientSubscriptions {
-  const { access, upstreamSubscriptions, connection, sendGap } = deps
-  const entries = new Map<number, Entry>()
-  let nextId = FIRST_ID
+/** One subscription of a client. Frames pass through it only until the response to its subscribe was sent. */
+class ClientSubscription implements UpstreamSubscriber {
+  readonly id: number
+  readonly #permit: Permit
+  readonly #client: SubscribedClient
+  /** All of the client, from which it removes itself. */
+  readonly #all: Map<number, ClientSubscription>
+  #shared: SharedSubscription | undefined
+  #resolveResponse: ((response: SubscribeResponse) => void) | undefined
+  /** Notifications and gaps before the response was sent, in order. */
+  #early: (Buffer | Gap)[] | undefined = []
+  #earlyBytes = 0
+  #hasEnded = false
 
-  function drop(id: number): boolean {
-    const entry = entries.get(id)
-    if (entry === undefined) return false
-    entries.delete(id)
-    entry.share?.leave()
-    entry.permit.release()
+  constructor(id: number, permit: Permit, client: SubscribedClient, all: Map<number, ClientSubscription>) {
+    this.id = id
+    this.#permit = permit
+    this.#client = client
+    this.#all = all
+    all.set(id, this)
+  }
+
+  join(upstreamSubscriptions: UpstreamSubscriptions, topic: SubscriptionTopic): Promise<SubscribeResponse> {
+    return new Promise((resolve) => {
+      this.#resolveResponse = resolve
+      this.#shared = upstreamSubscriptions.join(topic, this)
+    })
+  }
+
+  onResponse(response: SubscribeResponse): void {
+    if (response.kind !== 'ready') this.drop()
+    this.#resolveResponse?.(response)
+    this.#resolveResponse = undefined
+  }
+
+  /** To be called when the response is sent. */
+  start(): void {
+    const early = this.#early ?? []
+    this.#early = undefined
+    // Unsubscribed or disconnected in the meantime.
+    if (!this.#all.has(this.id)) return
+    const { connection } = this.#client
+    for (const item of early) {
+      if (Buffer.isBuffer(item)) connection.sendFrame(item)
+      else this.#client.sendGap(this.id, item)
+    }
+    if (this.#hasEnded) this.drop()
+    // From now on frames go to the connection without passing through here.
+    else this.#shared?.share(this, connection.consumer)
+  }
+
+  onFrame(frame: Buffer): void {
+    if (this.#early === undefined) this.#client.connection.sendFrame(frame)
+    else this.#holdEarly(this.#early, frame, frame.length)
+  }
+
+  onGap(gap: Gap): void {
+    if (!this.#client.wantsGaps) return
+    if (this.#early === undefined) this.#client.sendGap(this.id, gap)
+    else this.#holdEarly(this.#early, gap, GAP_BYTES)
+  }
+
+  onEnd(): void {
+    this.#hasEnded = true
+    if (this.#early === undefined) this.drop()
+  }
+
+  /** False where it was dropped before. */
+  drop(): boolean {
+    if (!this.#all.delete(this.id)) return false
+    this.#shared?.leave(this)
+    this.#permit.release()
     return true
   }
 
-  function subscriberOf(
-    id: number,
-    entry: Entry,
-    onResponse: (response: SubscribeResponse) => void,
-  ): UpstreamSubscriber {
-    const holdEarly = (early: (Buffer | Gap)[], item: Buffer | Gap, bytes: number) => {
-      early.push(item)
-      entry.earlyBytes += bytes
-      if (entry.earlyBytes > EARLY_BYTES_MAX) deps.onOverflow()
-    }
-    return {
-      id,
-      onResponse,
-      onFrame(frame) {
-        if (entry.early === undefined) connection.sendFrame(frame)
-        else holdEarly(entry.early, frame, frame.length)
-      },
-      onGap(gap) {
-        if (sendGap === undefined) return
-        if (entry.early === undefined) sendGap(id, gap)
-        else holdEarly(entry.early, gap, GAP_BYTES)
-      },
-      onEnd() {
-        entry.hasEnded = true
-        if (entry.early === undefined) drop(id)
-      },
-    }
+  #holdEarly(early: (Buffer | Gap)[], item: Buffer | Gap, bytes: number): void {
+    early.push(item)
+    this.#earlyBytes += bytes
+    if (this.#earlyBytes > EARLY_BYTES_MAX) this.#client.onOverflow()
+  }
+}
+
+/** The subscriptions of one connection, numbered from FIRST_ID. */
+export class ClientSubscriptions implements Disposable {
+  readonly #client: SubscribedClient
+  readonly #deps: ClientSubscriptionsDeps
+  readonly #subscriptions = new Map<number, ClientSubscription>()
+  #nextId = FIRST_ID
+
+  constructor(client: SubscribedClient, deps: ClientSubscriptionsDeps) {
+    this.#client = client
+    this.#deps = deps
   }
 
-  return {
-    get size() {
-      return entries.size
-    },
+  get size(): number {
+    return this.#subscriptions.size
+  }
 
-    reserve(caller, method) {
-      const cost = methodCost(caller.limits, method)
-      const onConnectionMax = WS_SUBSCRIPTIONS_PER_CONNECTION_MAX
-      if (entries.size >= onConnectionMax)
-        return { ok: false, refusal: refuseOnConnection('wsSubscriptions', onConnectionMax, cost) }
-      const permit = access.permits.acquire(caller.subscription.id, 'wsSubscriptions', caller.limits)
-      return permit.ok ? permit : { ok: false, refusal: refusePermit(permit, cost) }
-    },
+  /** A permit for one more subscription; to be released where it is not used. */
+  reserve(caller: Caller, method: string): Permit | { readonly ok: false; readonly refusal: Refusal } {
+    const cost = methodCost(caller.limits, method)
+    const onConnectionMax = WS_SUBSCRIPTIONS_PER_CONNECTION_MAX
+    if (this.size >= onConnectionMax)
+      return { ok: false, refusal: refuseOnConnection('wsSubscriptions', onConnectionMax, cost) }
+    const permit = this.#deps.access.permits.acquire(caller.subscription.id, 'wsSubscriptions', caller.limits)
+    return permit.ok ? permit : { ok: false, refusal: refusePermit(permit, cost) }
+  }
 
-    subscribe(topic, permit) {
-      const id = nextId++
-      const entry: Entry = { permit, share: undefined, early: [], earlyBytes: 0, hasEnded: false }
-      entries.set(id, entry)
-      return new Promise((resolve) => {
-        const subscriber = subscriberOf(id, entry, (response) => {
-          if (response.kind !== 'ready') drop(id)
-          resolve({
-            id,
-            response,
-            start() {
-              const early = entry.early ?? []
-              entry.early = undefined
-              // Unsubscribed or disconnected in the meantime.
-              if (!entries.has(id)) return
-              for (const item of early) {
-                if (Buffer.isBuffer(item)) connection.sendFrame(item)
-                else sendGap?.(id, item)
-              }
-              if (entry.hasEnded) drop(id)
-              // From now on frames go to the connection without passing through here.
-              else entry.share?.deliverTo(connection.consumer)
-            },
-          })
-        })
-        entry.share = upstreamSubscriptions.join(topic, subscriber)
-      })
-    },
+  async subscribe(topic: SubscriptionTopic, permit: Permit): Promise<Subscribed> {
+    const id = this.#nextId++
+    const subscription = new ClientSubscription(id, permit, this.#client, this.#subscriptions)
+    const response = await subscription.join(this.#deps.upstreamSubscriptions, topic)
+    return { id, response, start: () => subscription.start() }
+  }
 
-    unsubscribe: (id) => drop(id),
+  /** False where there is no such subscription. */
+  unsubscribe(id: number): boolean {
+    return this.#subscriptions.get(id)?.drop() ?? false
+  }
 
-    [Symbol.dispose]() {
-      for (const id of [...entries.keys()]) drop(id)
-    },
+  [Symbol.dispose](): void {
+    for (const subscription of [...this.#subscriptions.values()]) subscription.drop()
   }
 }

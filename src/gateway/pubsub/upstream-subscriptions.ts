@@ -1,26 +1,21 @@
 import type { NodeUser } from '../../contract/products.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Random } from '../../core/random.ts'
-import type { FrameConsumer } from '../../platform/net/shared-frames.ts'
 import type { Upstreams } from '../../upstreams/service.ts'
 import { createCatchUp } from './catch-up.ts'
 import { createDeliveries, WAITING_BYTES_MAX } from './deliveries.ts'
 import { canonicalParams, type PubSubKind } from './request.ts'
 import { type UpstreamSubscriber, UpstreamSubscription } from './upstream-subscription.ts'
 
-/** One client's part in an upstream subscription. */
-export type SubscriptionShare = {
-  /** Delivers frames to the consumer from now on. To be called once the response to the subscribe was sent. */
-  deliverTo(consumer: FrameConsumer<Buffer>): void
-  leave(): void
-}
+/** What a client needs of the upstream subscription that it has joined. */
+export type SharedSubscription = Pick<UpstreamSubscription, 'share' | 'leave'>
 
 export type UpstreamSubscriptions = {
   /** Joins the upstream subscription that all clients of the same nodes with the same params share. */
   join(
     topic: { readonly nodeUser: NodeUser; readonly kind: PubSubKind; readonly params: string | undefined },
     subscriber: UpstreamSubscriber,
-  ): SubscriptionShare
+  ): SharedSubscription
   readonly size: number
 }
 
@@ -48,10 +43,7 @@ export function createUpstreamSubscriptions(deps: UpstreamSubscriptionsDeps): Up
       const key = canonical === undefined ? undefined : `${owner?.subscriptionId ?? ''} ${kind} ${canonical}`
       const upstreamSubscription = (key === undefined ? undefined : shared.get(key)) ?? create(key)
       upstreamSubscription.join(subscriber)
-      return {
-        deliverTo: (consumer) => upstreamSubscription.share(subscriber, consumer),
-        leave: () => upstreamSubscription.leave(subscriber),
-      }
+      return upstreamSubscription
 
       function create(key: string | undefined): UpstreamSubscription {
         const created: UpstreamSubscription = new UpstreamSubscription(

@@ -6,7 +6,7 @@ import { ControlRate } from './control-rate.ts'
 import { encodeTextFrame, type JoinedFrames } from './frame.ts'
 import { OutgoingFrames } from './outgoing-frames.ts'
 import { PieceWriter } from './piece-writer.ts'
-import type { WsSocket } from './socket.ts'
+import type { WsSocket, WsSocketOwner } from './socket.ts'
 
 export type WsConnection = {
   readonly remoteAddress: string
@@ -79,10 +79,17 @@ type Parts = {
   readonly remoteAddress: string
   readonly clock: Clock
   readonly meter?: WsMeter | undefined
-  /** Frames wait: asks for `flush` soon. */
-  readonly onDirty: () => void
+  readonly owner: WsConnectionOwner
 }
 
+/** Whose connection it is, with many others. */
+export type WsConnectionOwner = {
+  /** Frames wait: asks for `flush` soon. */
+  onDirty(connection: ServerWsConnection): void
+  onClosed(connection: ServerWsConnection): void
+}
+
+const NONE: readonly never[] = []
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 type State =
@@ -94,9 +101,10 @@ type State =
   | 'closed'
 
 /**
- * One connection of a client. Frames are written to the socket directly: the library does the handshake, reads, and sends control frames.
+ * One connection of a client. Frames are written to the socket directly: the library does the handshake, reads, and sends control frames. A server has
+ * thousands of them, so that they share the functions that are called for them.
  */
-export class ServerWsConnection implements WsConnection {
+export class ServerWsConnection implements WsConnection, WsSocketOwner {
   readonly remoteAddress: string
   readonly #options: WsConnectionOptions
   readonly #ws: WsSocket
@@ -104,12 +112,13 @@ export class ServerWsConnection implements WsConnection {
   readonly #clock: Clock
   readonly openedMs: number
   readonly #meter: WsMeter | undefined
-  readonly #onDirty: () => void
-  readonly #frames = new OutgoingFrames(() => this.#onQueued())
+  readonly #owner: WsConnectionOwner
+  readonly #frames = new OutgoingFrames(this)
   readonly #writer: PieceWriter
   readonly #controls: ControlRate
-  readonly #drainListeners: (() => void)[] = []
-  readonly #closeListeners: CloseListener[] = []
+  #messageListener: MessageListener | undefined
+  #drainListeners: readonly (() => void)[] = NONE
+  #closeListeners: readonly CloseListener[] = NONE
   #state: State = 'open'
   #closedWith: { readonly code: number; readonly reason: string } | undefined
   /** A flush is requested. */
@@ -127,7 +136,7 @@ export class ServerWsConnection implements WsConnection {
   #closeTimer: Timer | undefined
   #responseTimer: Timer | undefined
 
-  constructor(options: WsConnectionOptions, { ws, socket, remoteAddress, clock, meter, onDirty }: Parts) {
+  constructor(options: WsConnectionOptions, { ws, socket, remoteAddress, clock, meter, owner }: Parts) {
     this.remoteAddress = remoteAddress
     this.#options = options
     this.#ws = ws
@@ -136,30 +145,9 @@ export class ServerWsConnection implements WsConnection {
     this.#clock = clock
     this.openedMs = clock.monotonicMs()
     this.#meter = meter
-    this.#onDirty = onDirty
+    this.#owner = owner
     this.#controls = new ControlRate(options.controlPerSecondMax, clock.monotonicMs())
-    ws.on('pong', () => this.#onControl())
-    ws.on('ping', (data) => {
-      // The library would queue pongs without a limit for a client that does not read them.
-      if (!this.#onControl() || !this.isOpen || this.#closeIfTooSlow()) return
-      if (this.#writer.isSending) this.#pongDue = data
-      else ws.pong(data)
-    })
-    ws.on('message', () => {
-      this.#isAlive = true
-    })
-    // A protocol violation: the library has chosen the close code and closes, but would wait 30 s for the reply.
-    ws.on('error', (error: NodeJS.ErrnoException) => {
-      const code = closeCodeOf(error)
-      this.#closedWith ??= { code, reason: violationReason(code, options.messageBytesMax) }
-      this.#enterClosing()
-    })
-    ws.on('close', (code: number) => this.#onClosed(code))
-    ws.onPeerClose(() => this.#onPeerClose())
-    ws.onViolation((code) => {
-      this.#writer.finish()
-      return violationReason(code, options.messageBytesMax)
-    })
+    ws.attach(this)
     socket.on('drain', () => this.#onDrain())
   }
 
@@ -201,7 +189,7 @@ export class ServerWsConnection implements WsConnection {
   }
 
   onDrain(listener: () => void): void {
-    this.#drainListeners.push(listener)
+    this.#drainListeners = [...this.#drainListeners, listener]
   }
 
   onSent(listener: (payloadBytes: number) => void): void {
@@ -209,12 +197,12 @@ export class ServerWsConnection implements WsConnection {
   }
 
   onMessage(listener: MessageListener): void {
-    this.#ws.on('message', (data, isBinary) => this.#receive(data as Buffer, isBinary, listener))
+    this.#messageListener = listener
   }
 
   onClose(listener: CloseListener): void {
     const closed = this.#state === 'closed' ? this.#closedWith : undefined
-    if (closed === undefined) this.#closeListeners.push(listener)
+    if (closed === undefined) this.#closeListeners = [...this.#closeListeners, listener]
     else listener(closed.code, closed.reason)
   }
 
@@ -257,12 +245,78 @@ export class ServerWsConnection implements WsConnection {
   }
 
   /** Checks only what it must: the rest is checked once a write. */
-  #onQueued(): void {
+  onQueued(): void {
     // A socket that takes all it is given holds next to nothing itself.
     const mayBeTooSlow = this.#stallTimer !== undefined || this.#frames.queuedBytes > this.#options.pendingBytesMax / 2
     if ((mayBeTooSlow && this.#closeIfTooSlow()) || this.#isDirty) return
     this.#isDirty = true
-    this.#onDirty()
+    this.#owner.onDirty(this)
+  }
+
+  messageReceived(data: Buffer, isBinary: boolean): void {
+    this.#isAlive = true
+    const listener = this.#messageListener
+    if (listener === undefined) return
+    let text: string
+    try {
+      text = UTF8.decode(data)
+    } catch {
+      return this.close(isBinary ? WsCloseCode.unsupportedData : WsCloseCode.notUtf8, 'not UTF-8')
+    }
+    const work = listener(text)
+    if (work === undefined) return
+    this.#responsesDue += 1
+    const onSettled = () => {
+      this.#responsesDue -= 1
+      if (this.#state === 'peer-closing' && this.#responsesDue === 0) this.#replyToClose()
+    }
+    work.then(onSettled, onSettled)
+  }
+
+  pingReceived(data: Buffer): void {
+    // The library would queue pongs without a limit for a client that does not read them.
+    if (!this.#onControl() || !this.isOpen || this.#closeIfTooSlow()) return
+    if (this.#writer.isSending) this.#pongDue = data
+    else this.#ws.pong(data)
+  }
+
+  pongReceived(): void {
+    this.#onControl()
+  }
+
+  /** The library would wait 30 s for the reply to its close frame. */
+  failed(error: NodeJS.ErrnoException): void {
+    const code = closeCodeOf(error)
+    this.#closedWith ??= { code, reason: violationReason(code, this.#options.messageBytesMax) }
+    this.#enterClosing()
+  }
+
+  reasonForViolation(code: number): string {
+    this.#writer.finish()
+    return violationReason(code, this.#options.messageBytesMax)
+  }
+
+  closeReceived(): void {
+    // The reply to this side's close frame: the library now ends the socket.
+    if (this.#state === 'closing') return this.#ws.replyToClose()
+    this.#state = 'peer-closing'
+    if (this.#responsesDue === 0) this.#replyToClose()
+    else this.#responseTimer = this.#clock.setTimer(this.#options.responseGraceMs, () => this.#replyToClose())
+  }
+
+  closed(code: number): void {
+    this.#state = 'closed'
+    this.#closedWith ??= { code, reason: '' }
+    this.#stallTimer?.cancel()
+    this.#closeTimer?.cancel()
+    this.#responseTimer?.cancel()
+    this.#frames.close()
+    this.#frames.clear()
+    this.#writer.clear()
+    const listeners = this.#closeListeners
+    this.#closeListeners = NONE
+    this.#owner.onClosed(this)
+    for (const listener of listeners) listener(this.#closedWith.code, this.#closedWith.reason)
   }
 
   #onDrain(): void {
@@ -282,23 +336,6 @@ export class ServerWsConnection implements WsConnection {
   /** Until the socket drains, and from then on again: every piece that leaves is progress. */
   #watchStall(): void {
     this.#stallTimer ??= this.#clock.setTimer(this.#options.stallMs, () => this.#closeSlow())
-  }
-
-  #receive(data: Buffer, isBinary: boolean, listener: MessageListener): void {
-    let text: string
-    try {
-      text = UTF8.decode(data)
-    } catch {
-      return this.close(isBinary ? WsCloseCode.unsupportedData : WsCloseCode.notUtf8, 'not UTF-8')
-    }
-    const work = listener(text)
-    if (work === undefined) return
-    this.#responsesDue += 1
-    const onSettled = () => {
-      this.#responsesDue -= 1
-      if (this.#state === 'peer-closing' && this.#responsesDue === 0) this.#replyToClose()
-    }
-    work.then(onSettled, onSettled)
   }
 
   /** A ping or pong came. False when there are too many: the connection is then closed. */
@@ -329,14 +366,6 @@ export class ServerWsConnection implements WsConnection {
     this.close(WsCloseCode.tryAgainLater, 'too slow')
   }
 
-  #onPeerClose(): void {
-    // The reply to this side's close frame: the library now ends the socket.
-    if (this.#state === 'closing') return this.#ws.replyToClose()
-    this.#state = 'peer-closing'
-    if (this.#responsesDue === 0) this.#replyToClose()
-    else this.#responseTimer = this.#clock.setTimer(this.#options.responseGraceMs, () => this.#replyToClose())
-  }
-
   #replyToClose(): void {
     if (!this.isOpen) return
     this.#flushLast()
@@ -356,17 +385,5 @@ export class ServerWsConnection implements WsConnection {
     this.#responseTimer?.cancel()
     this.#frames.close()
     this.#closeTimer ??= this.#clock.setTimer(this.#options.closeGraceMs, () => this.terminate())
-  }
-
-  #onClosed(code: number): void {
-    this.#state = 'closed'
-    this.#closedWith ??= { code, reason: '' }
-    this.#stallTimer?.cancel()
-    this.#closeTimer?.cancel()
-    this.#responseTimer?.cancel()
-    this.#frames.close()
-    this.#frames.clear()
-    this.#writer.clear()
-    for (const listener of this.#closeListeners.splice(0)) listener(this.#closedWith.code, this.#closedWith.reason)
   }
 }

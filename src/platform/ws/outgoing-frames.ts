@@ -1,6 +1,11 @@
 import type { FrameConsumer, SharedPart } from '../net/shared-frames.ts'
 import type { JoinedFrames } from './frame.ts'
 
+type OutgoingFramesOwner = {
+  /** Called after each frame and each shared part that is added. */
+  onQueued(): void
+}
+
 /** The frames that wait to be written to one socket: its own in a queue, followed by a part that it shares with other sockets. */
 export class OutgoingFrames implements FrameConsumer<Buffer> {
   /** Frames in what `take` returned last. */
@@ -12,11 +17,10 @@ export class OutgoingFrames implements FrameConsumer<Buffer> {
   /** May still grow until it is taken. */
   #shared: SharedPart<Buffer> | undefined
   #isOpen = true
-  readonly #onQueued: () => void
+  readonly #owner: OutgoingFramesOwner
 
-  /** `onQueued` is called after each frame and each shared part that is added. */
-  constructor(onQueued: () => void) {
-    this.#onQueued = onQueued
+  constructor(owner: OutgoingFramesOwner) {
+    this.#owner = owner
   }
 
   get isOpen(): boolean {
@@ -41,14 +45,14 @@ export class OutgoingFrames implements FrameConsumer<Buffer> {
     this.seal()
     this.#queue.push(frame)
     this.#queuedBytes += frame.length
-    this.#onQueued()
+    this.#owner.onQueued()
   }
 
   offer(part: SharedPart<Buffer>): void {
     if (!this.#isOpen) return
     this.seal()
     this.#shared = part
-    this.#onQueued()
+    this.#owner.onQueued()
   }
 
   /** Moves the shared part into the queue, so that what is added next follows it. */

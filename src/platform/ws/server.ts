@@ -8,7 +8,13 @@ import { sendRaw } from '../http/server/reply.ts'
 import { requestIdOf } from '../http/server/request-id.ts'
 import { createFairFlushScheduler } from '../net/fair-flush-scheduler.ts'
 import { WsCloseCode } from './close-codes.ts'
-import { ServerWsConnection, type WsConnection, type WsConnectionOptions, type WsMeter } from './connection.ts'
+import {
+  ServerWsConnection,
+  type WsConnection,
+  type WsConnectionOptions,
+  type WsConnectionOwner,
+  type WsMeter,
+} from './connection.ts'
 import { chooseDeflateOffer, DEFLATE_TERMS } from './deflate.ts'
 import { WsSocket } from './socket.ts'
 
@@ -67,6 +73,16 @@ export function createWsServer(given: WsServerOptions, deps: WsServerDeps): WsSe
   const options = { ...DEFAULTS, ...given }
   const connections = new Set<ServerWsConnection>()
   const flushes = createFairFlushScheduler(clock)
+  const owner: WsConnectionOwner = {
+    onDirty: (connection) => flushes.add(connection),
+    onClosed(connection) {
+      connections.delete(connection)
+      if (connections.size > 0) return
+      const listeners = allClosedListeners
+      allClosedListeners = []
+      for (const listener of listeners) listener()
+    },
+  }
   /** Resolves each drain: a second one, with a shorter deadline, may come while the first waits. */
   let allClosedListeners: (() => void)[] = []
   let isDraining = false
@@ -113,22 +129,9 @@ export function createWsServer(given: WsServerOptions, deps: WsServerDeps): WsSe
 
   /** A function of its own: what lives as long as the connection does not hold the handshake's request and headers in memory. */
   function open(ws: WsSocket, socket: Duplex): ServerWsConnection {
-    const connection: ServerWsConnection = new ServerWsConnection(options, {
-      ws,
-      socket,
-      remoteAddress: (socket as Socket).remoteAddress ?? '',
-      clock,
-      meter: deps.meter,
-      onDirty: () => flushes.add(connection),
-    })
+    const remoteAddress = (socket as Socket).remoteAddress ?? ''
+    const connection = new ServerWsConnection(options, { ws, socket, remoteAddress, clock, meter: deps.meter, owner })
     connections.add(connection)
-    connection.onClose(() => {
-      connections.delete(connection)
-      if (connections.size > 0) return
-      const listeners = allClosedListeners
-      allClosedListeners = []
-      for (const listener of listeners) listener()
-    })
     return connection
   }
 

@@ -26,8 +26,7 @@ function open(options: { readonly pendingBytesMax?: number; readonly stallMs?: n
     OPEN: 1,
     readyState: 1,
     extensions: '',
-    onPeerClose() {},
-    onViolation() {},
+    attach() {},
     ping: () => void socket.write(Buffer.from('<ping>')),
     pong: (data: Buffer) => void socket.write(Buffer.from(`<pong ${data.toString()}>`)),
     terminate() {},
@@ -47,7 +46,7 @@ function open(options: { readonly pendingBytesMax?: number; readonly stallMs?: n
       controlPerSecondMax: 10,
       ...options,
     },
-    { ws: library as unknown as WsSocket, socket, remoteAddress: '', clock, onDirty() {} },
+    { ws: library as unknown as WsSocket, socket, remoteAddress: '', clock, owner: { onDirty() {}, onClosed() {} } },
   )
   /** Reads what the socket was given so far, at most so many bytes; what they complete leaves. */
   async function read(bytesMax = Number.POSITIVE_INFINITY): Promise<void> {
@@ -137,15 +136,15 @@ test('control frames wait for the end of the message being sent', async () => {
   const message = encodeTextFrame('a'.repeat(MIB))
   on.connection.sendFrame(message)
   on.connection.flush()
-  on.library.emit('ping', Buffer.from('1'))
-  on.library.emit('ping', Buffer.from('2'))
+  on.connection.pingReceived(Buffer.from('1'))
+  on.connection.pingReceived(Buffer.from('2'))
   // The heartbeat neither writes nor counts a miss meanwhile: the stall timer watches the client.
   assert.ok(on.connection.ping(1))
   assert.ok(on.connection.ping(1))
   await on.read()
   // RFC 6455 section 5.5.3: the most recent ping is enough.
   assert.ok(on.received().equals(Buffer.concat([message, Buffer.from('<pong 2>')])))
-  on.library.emit('ping', Buffer.from('3'))
+  on.connection.pingReceived(Buffer.from('3'))
   assert.ok(on.connection.ping(1))
   await on.read()
   assert.equal(on.received().subarray(message.length).toString(), '<pong 2><pong 3><ping>')
