@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { test } from 'node:test'
 import { Client, credentials } from '@grpc/grpc-js'
 import { WebSocket } from 'ws'
@@ -75,8 +76,13 @@ test('the request id of a refusal on each interface is found by logs tail --requ
     second.on('unexpected-response', (_request, response) => resolve(String(response.headers['x-request-id'])))
   })
   second.on('error', () => {}).terminate()
-  first.terminate()
   await found(wsId, { interface: 'ws', limit: 'wsConnections', ...owner })
+  // On the open connection: the id of its handshake.
+  first.send(`[${CALL},${CALL},${CALL}]`)
+  const [data] = (await once(first, 'message')) as [Buffer]
+  first.terminate()
+  const { error } = JSON.parse(data.toString()) as { error: { data: { request_id: string } } }
+  await found(error.data.request_id, { interface: 'ws', error: 'too-large', limit: 'batchItems', ...owner })
 
   // gRPC: in the trailers.
   const client = new Client(gateway.grpc, credentials.createInsecure())

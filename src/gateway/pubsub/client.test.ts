@@ -64,8 +64,8 @@ function serve(ownerBytesMax = 1e9) {
       onRefused: undefined,
     },
   )
-  assert.equal(client.subscriptions.size, 0)
   return {
+    client,
     heldBytes,
     frames,
     refused,

@@ -12,7 +12,7 @@ import type { Forward } from '../rpc/forward.ts'
 import { readRpcBody } from '../rpc/request.ts'
 import { WsCalls } from './calls.ts'
 import { HeldResponses } from './held-responses.ts'
-import type { CloseReason, Reply, RespondedClient, Responder } from './respond.ts'
+import type { CloseReason, Reply, RequestingClient, Responder } from './respond.ts'
 import { bytesFrame } from './splice.ts'
 import { ClientSubscriptions, type SubscribedClient } from './subscriptions.ts'
 import type { Gap } from './upstream-subscription.ts'
@@ -39,7 +39,7 @@ const FREE_PER_SECOND = 20
 const FREE_BURST = 200
 
 /** One connection: requests in, responses and notifications out. */
-export class PubSubClient implements RespondedClient, SubscribedClient {
+export class PubSubClient implements RequestingClient, SubscribedClient {
   readonly connection: WsConnection
   /** Of the request that opened the connection. */
   readonly requestId: string
@@ -73,7 +73,8 @@ export class PubSubClient implements RespondedClient, SubscribedClient {
   }
 
   onRefused(refusal: Refusal, requestId: string): void {
-    this.#deps.onRefused?.({ subscription: this.#caller.subscription.id, ...refusal }, requestId)
+    const subscription = refusal.subscription ?? this.#caller.subscription.id
+    this.#deps.onRefused?.({ ...refusal, subscription }, requestId)
   }
 
   /** Takes over the caller as the store has it now; closes with 4401 where its token is no longer valid, with 1013 where it has no node. */

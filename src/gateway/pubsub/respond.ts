@@ -26,7 +26,7 @@ export type ResponderDeps = {
 }
 
 /** The client that is responded to. Its refusals carry the id of the request that opened the connection. */
-export type RespondedClient = RefusableRequest & {
+export type RequestingClient = RefusableRequest & {
   /** As the store has it now. */
   readonly caller: Caller
   readonly calls: WsCalls
@@ -48,7 +48,7 @@ export class Responder {
    * Responds to one request; undefined where there is no response. Runs synchronously up to its first await, so that requests are charged in the order
    * of arrival.
    */
-  async respond(client: RespondedClient, item: RpcItem, held: HeldResponses): Promise<Reply | undefined> {
+  async respond(client: RequestingClient, item: RpcItem, held: HeldResponses): Promise<Reply | undefined> {
     if ('refusal' in item) return client.takeFree() ? { text: item.refusal } : undefined
     const { call } = item
     // Clients keep the connection alive with a `ping` notification; a node ignores other notifications too.
@@ -74,7 +74,7 @@ export class Responder {
     return { text: isEnded ? writeResult(withId.id, 'true') : invalidSubscription(withId.id) }
   }
 
-  async #subscribe(client: RespondedClient, call: CallWithId, kind: PubSubKind): Promise<Reply> {
+  async #subscribe(client: RequestingClient, call: CallWithId, kind: PubSubKind): Promise<Reply> {
     const { access, meter } = this.#deps
     const { caller, subscriptions } = client
     const permit = subscriptions.reserve(caller, call.method)
@@ -102,7 +102,7 @@ export class Responder {
     }
   }
 
-  #refused(client: RespondedClient, admission: Exclude<Admission, { ok: true }>, call: CallWithId): Reply {
+  #refused(client: RequestingClient, admission: Exclude<Admission, { ok: true }>, call: CallWithId): Reply {
     const { meter, clock } = this.#deps
     if ('limitName' in admission) {
       meter.refused(admission.limitName)

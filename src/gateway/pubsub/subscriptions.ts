@@ -48,6 +48,49 @@ type SubscriptionTopic = {
   readonly params: string | undefined
 }
 
+/** The subscriptions of one connection, numbered from FIRST_ID. */
+export class ClientSubscriptions implements Disposable {
+  readonly #client: SubscribedClient
+  readonly #deps: ClientSubscriptionsDeps
+  readonly #subscriptions = new Map<number, ClientSubscription>()
+  #nextId = FIRST_ID
+
+  constructor(client: SubscribedClient, deps: ClientSubscriptionsDeps) {
+    this.#client = client
+    this.#deps = deps
+  }
+
+  get size(): number {
+    return this.#subscriptions.size
+  }
+
+  /** A permit for one more subscription; to be released where it is not used. */
+  reserve(caller: Caller, method: string): Permit | { readonly ok: false; readonly refusal: Refusal } {
+    const cost = methodCost(caller.limits, method)
+    const onConnectionMax = WS_SUBSCRIPTIONS_PER_CONNECTION_MAX
+    if (this.size >= onConnectionMax)
+      return { ok: false, refusal: refuseOnConnection('wsSubscriptions', onConnectionMax, cost) }
+    const permit = this.#deps.access.permits.acquire(caller.subscription.id, 'wsSubscriptions', caller.limits)
+    return permit.ok ? permit : { ok: false, refusal: refusePermit(permit, cost) }
+  }
+
+  async subscribe(topic: SubscriptionTopic, permit: Permit): Promise<Subscribed> {
+    const id = this.#nextId++
+    const subscription = new ClientSubscription(id, permit, this.#client, this.#subscriptions)
+    const response = await subscription.join(this.#deps.upstreamSubscriptions, topic)
+    return { id, response, start: () => subscription.start() }
+  }
+
+  /** False where there is no such subscription. */
+  unsubscribe(id: number): boolean {
+    return this.#subscriptions.get(id)?.drop() ?? false
+  }
+
+  [Symbol.dispose](): void {
+    for (const subscription of [...this.#subscriptions.values()]) subscription.drop()
+  }
+}
+
 /** One subscription of a client. Frames pass through it only until the response to its subscribe was sent. */
 class ClientSubscription implements UpstreamSubscriber {
   readonly id: number
@@ -127,48 +170,5 @@ class ClientSubscription implements UpstreamSubscriber {
     early.push(item)
     this.#earlyBytes += bytes
     if (this.#earlyBytes > EARLY_BYTES_MAX) this.#client.onOverflow()
-  }
-}
-
-/** The subscriptions of one connection, numbered from FIRST_ID. */
-export class ClientSubscriptions implements Disposable {
-  readonly #client: SubscribedClient
-  readonly #deps: ClientSubscriptionsDeps
-  readonly #subscriptions = new Map<number, ClientSubscription>()
-  #nextId = FIRST_ID
-
-  constructor(client: SubscribedClient, deps: ClientSubscriptionsDeps) {
-    this.#client = client
-    this.#deps = deps
-  }
-
-  get size(): number {
-    return this.#subscriptions.size
-  }
-
-  /** A permit for one more subscription; to be released where it is not used. */
-  reserve(caller: Caller, method: string): Permit | { readonly ok: false; readonly refusal: Refusal } {
-    const cost = methodCost(caller.limits, method)
-    const onConnectionMax = WS_SUBSCRIPTIONS_PER_CONNECTION_MAX
-    if (this.size >= onConnectionMax)
-      return { ok: false, refusal: refuseOnConnection('wsSubscriptions', onConnectionMax, cost) }
-    const permit = this.#deps.access.permits.acquire(caller.subscription.id, 'wsSubscriptions', caller.limits)
-    return permit.ok ? permit : { ok: false, refusal: refusePermit(permit, cost) }
-  }
-
-  async subscribe(topic: SubscriptionTopic, permit: Permit): Promise<Subscribed> {
-    const id = this.#nextId++
-    const subscription = new ClientSubscription(id, permit, this.#client, this.#subscriptions)
-    const response = await subscription.join(this.#deps.upstreamSubscriptions, topic)
-    return { id, response, start: () => subscription.start() }
-  }
-
-  /** False where there is no such subscription. */
-  unsubscribe(id: number): boolean {
-    return this.#subscriptions.get(id)?.drop() ?? false
-  }
-
-  [Symbol.dispose](): void {
-    for (const subscription of [...this.#subscriptions.values()]) subscription.drop()
   }
 }

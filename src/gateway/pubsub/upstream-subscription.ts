@@ -66,7 +66,7 @@ type Attempt = {
   subscription?: LinkSubscription | undefined
   isLive: boolean
   /** The subscriber whose call this is; undefined where it only restores the subscription of earlier ones. */
-  readonly subscriber: UpstreamSubscriber | undefined
+  subscriber: UpstreamSubscriber | undefined
 }
 
 /** One subscription at a node, shared by any number of clients and restored when the node is lost. */
@@ -201,6 +201,8 @@ export class UpstreamSubscription {
     this.#timer?.cancel()
     this.#retries = 0
     attempt.isLive = true
+    // A client that leaves is not kept in memory by the others.
+    attempt.subscriber = undefined
     this.#reportGap(attempt)
     const ready = [...this.#waiting]
     this.#waiting.clear()

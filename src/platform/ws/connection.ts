@@ -34,7 +34,7 @@ export type WsConnection = {
   close(code: number, reason?: string): void
   terminate(): void
   /**
-   * Receives text messages, and binary ones that are UTF-8; other binary ones close with 1003. The reply to the peer's close frame waits until all
+   * Sets what receives text messages, and binary ones that are UTF-8; other binary ones close with 1003. The reply to the peer's close frame waits until all
    * promises that the listener returned are settled, so that earlier requests still get their responses.
    */
   onMessage(listener: MessageListener): void
@@ -102,7 +102,7 @@ type State =
 
 /**
  * One connection of a client. Frames are written to the socket directly: the library does the handshake, reads, and sends control frames. A server has
- * thousands of them, so that they share the functions that are called for them.
+ * thousands of them, so that they share most of the functions that are called for them.
  */
 export class ServerWsConnection implements WsConnection, WsSocketOwner {
   readonly remoteAddress: string

@@ -127,7 +127,6 @@ export function createWsServer(given: WsServerOptions, deps: WsServerDeps): WsSe
     sendRaw(socket, status, body, { ...common, ...headers })
   }
 
-  /** A function of its own: what lives as long as the connection does not hold the handshake's request and headers in memory. */
   function open(ws: WsSocket, socket: Duplex): ServerWsConnection {
     const remoteAddress = (socket as Socket).remoteAddress ?? ''
     const connection = new ServerWsConnection(options, { ws, socket, remoteAddress, clock, meter: deps.meter, owner })

@@ -1,6 +1,6 @@
 import { WebSocket } from 'ws'
 
-/** Whose socket it is: is called for everything that comes from the peer. One object, since a listener for each event costs memory on every connection. */
+/** The owner of a socket, called for its events. An object and not functions: closures for each connection would cost memory. */
 export type WsSocketOwner = {
   messageReceived(data: Buffer, isBinary: boolean): void
   pingReceived(data: Buffer): void
