@@ -7,7 +7,7 @@ const COLLECT_PERIOD_MS = 2000
 const COLLECT_SHARE_MAX = 0.05
 /** An idle thread collects while it uses this much more than its minimum; less often when a collection frees little. */
 const IDLE_COLLECT_MIN_MS = 5000
-const IDLE_COLLECT_MAX_MS = 30_000
+const IDLE_COLLECT_MAX_MS = 300_000
 const IDLE_GAIN_MIN = 0.1
 const IDLE_GROWTH = 1.1
 const IDLE_GROWTH_BYTES = 4 * 2 ** 20

@@ -8,7 +8,7 @@ import { makeTestCert } from '../net/test-cert.ts'
 import { silentLogger } from '../telemetry/logger.ts'
 import { createMetricsRegistry } from '../telemetry/metrics-registry.ts'
 import { createMemoryCells, MemoryCells } from './memory-cells.ts'
-import { createMemoryGuard, createThreadMemoryGuard } from './memory-guard.ts'
+import { createIdleWatch, createMemoryGuard, createThreadMemoryGuard } from './memory-guard.ts'
 
 /** A process whose memory use is set by the test; records its collections. */
 function startGuard(given: { canTrim?: boolean; collectMs?: number; isIdle?: () => boolean } = {}) {
@@ -137,8 +137,19 @@ test('collects again after a collection that ran under load', () => {
   // The load is over; what it left is garbage.
   on.set(500, 300)
   on.leaves(200, 100)
-  on.clock.advance(31_000)
+  on.clock.advance(300_000)
   assert.equal(on.collectedAtMs.length, during + 1)
+})
+
+test('a thread that serves clients, if only for a tenth of its time, is not idle: a collection would delay them', () => {
+  const use = { active: 0, idle: 0 }
+  const isIdle = createIdleWatch(() => ({ ...use }))
+  const after = (active: number, idle: number) => {
+    use.active += active
+    use.idle += idle
+    return isIdle()
+  }
+  assert.deepEqual([after(50, 450), after(500, 0), after(20, 480), after(0, 500)], [false, false, true, true])
 })
 
 /** Main and two threads on one clock; memory use is set by the test. */

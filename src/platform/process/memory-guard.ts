@@ -1,4 +1,4 @@
-import { performance } from 'node:perf_hooks'
+import { type EventLoopUtilization, performance } from 'node:perf_hooks'
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { MetricsRegistry } from '../telemetry/metrics-registry.ts'
@@ -155,15 +155,19 @@ function memoryUse(): MemoryUse {
   return { residentBytes: rss, liveBytes: heapUsed + external }
 }
 
-const BUSY_SHARE = 0.5
+/** From here on a thread serves clients, whom a collection would delay; it allocates, so that V8 collects by itself. */
+const BUSY_SHARE = 0.05
 
-/** Whether the event loop was mostly idle since the last call. */
-function createIdleWatch(): () => boolean {
-  let before = performance.eventLoopUtilization()
+type LoopUse = Pick<EventLoopUtilization, 'active' | 'idle'>
+
+/** Whether the event loop was idle since the last call. */
+export function createIdleWatch(read: () => LoopUse = () => performance.eventLoopUtilization()): () => boolean {
+  let before = read()
   return () => {
-    const now = performance.eventLoopUtilization()
-    const { utilization } = performance.eventLoopUtilization(now, before)
+    const now = read()
+    const active = now.active - before.active
+    const idle = now.idle - before.idle
     before = now
-    return utilization < BUSY_SHARE
+    return active < BUSY_SHARE * (active + idle)
   }
 }
