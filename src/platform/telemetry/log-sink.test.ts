@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
+import { fstatSync } from 'node:fs'
 import { test } from 'node:test'
-import { createLogSink } from './log-sink.ts'
+import { createLogSink, isJournal } from './log-sink.ts'
 
 /** A descriptor whose writes follow the script: a number of bytes taken, or an error code. */
-function scripted(script: (number | string)[]) {
+function scripted(script: (number | string)[], options: { isJournal?: boolean } = {}) {
   let text = ''
   const write = (_fd: number, bytes: Uint8Array): number => {
     const step = script.length > 0 ? script.shift() : Number.POSITIVE_INFINITY
@@ -12,7 +13,7 @@ function scripted(script: (number | string)[]) {
     text += Buffer.from(bytes.subarray(0, taken)).toString()
     return taken
   }
-  return { sink: createLogSink({ fd: 1, write }), text: () => text }
+  return { sink: createLogSink({ fd: 1, write, ...options }), text: () => text }
 }
 
 test('short writes are continued', () => {
@@ -58,4 +59,27 @@ test('a full pipe is retried for 100 ms; later lines are dropped without waiting
   assert.equal(stuck.sink.lost(), 6)
   stuck.sink.write('g\n')
   assert.match(stuck.text(), /"lost":6.*\ng\n$/)
+})
+
+test('lines for the journal begin with their priority', () => {
+  const { sink, text } = scripted([], { isJournal: true })
+  for (const level of ['fatal', 'error', 'warn', 'info', 'debug', 'trace']) sink.write(`{"level":"${level}","n":1}\n`)
+  sink.write('a text with "level":"error" in it\n')
+  const begins = text().match(/^<\d>/gm)
+  assert.deepEqual(begins, ['<2>', '<3>', '<4>', '<6>', '<7>', '<7>', '<6>'])
+})
+
+test('lines that were lost are reported to the journal as a warning', () => {
+  const { sink, text } = scripted(['ENOSPC'], { isJournal: true })
+  sink.write('{"level":"info"}\n')
+  sink.write('{"level":"info"}\n')
+  assert.match(text(), /^<4>\{"level":"warn".*"lost":1.*\n<6>\{"level":"info"\}\n$/)
+})
+
+test('the journal is recognized by device and inode, not by the variable alone', () => {
+  const { dev, ino } = fstatSync(2)
+  assert.equal(isJournal(2, { JOURNAL_STREAM: `${dev}:${ino}` }), true)
+  assert.equal(isJournal(2, { JOURNAL_STREAM: `${dev}:${ino + 1}` }), false)
+  assert.equal(isJournal(2, {}), false)
+  assert.equal(isJournal(-1, { JOURNAL_STREAM: `${dev}:${ino}` }), false)
 })

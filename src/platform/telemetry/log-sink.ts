@@ -1,7 +1,9 @@
-import { writeSync } from 'node:fs'
+import { fstatSync, writeSync } from 'node:fs'
 
 export type LogSinkOptions = {
   fd: number
+  /** The reader is the journal of systemd, which takes the priority of a line from its beginning. */
+  isJournal?: boolean
   /** For tests: writes bytes and returns how many were taken. */
   write?: (fd: number, bytes: Uint8Array) => number
 }
@@ -21,7 +23,7 @@ const TRY_AGAIN_MS = 5
  * counted as lost, and the next line that is written is preceded by a record with the number of lost lines. A partly written
  * line is finished before the next starts.
  */
-export function createLogSink({ fd, write = writeSync }: LogSinkOptions): LogSink {
+export function createLogSink({ fd, isJournal = false, write = writeSync }: LogSinkOptions): LogSink {
   let rest: Uint8Array | undefined
   let lost = 0
   let unreported = 0
@@ -50,6 +52,8 @@ export function createLogSink({ fd, write = writeSync }: LogSinkOptions): LogSin
     return true
   }
 
+  const putLine = (line: string): boolean => put(Buffer.from(isJournal ? `${journalPriority(line)}${line}` : line))
+
   function flushRest(): boolean {
     if (!rest) return true
     const pending = rest
@@ -61,7 +65,7 @@ export function createLogSink({ fd, write = writeSync }: LogSinkOptions): LogSin
 
   function reportLost(): boolean {
     const record = { level: 'warn', time: new Date().toISOString(), lost: unreported, msg: 'log lines were lost' }
-    const reported = put(Buffer.from(`${JSON.stringify(record)}\n`))
+    const reported = putLine(`${JSON.stringify(record)}\n`)
     if (reported) unreported = 0
     return reported
   }
@@ -73,12 +77,40 @@ export function createLogSink({ fd, write = writeSync }: LogSinkOptions): LogSin
         unreported += 1
         return
       }
-      if ((unreported === 0 || reportLost()) && !rest && put(Buffer.from(line))) return
+      if ((unreported === 0 || reportLost()) && !rest && putLine(line)) return
       lost += 1
       unreported += 1
     },
     lost: () => lost,
   }
+}
+
+/** True where systemd has connected the descriptor to its journal: it gives device and inode of that socket to the process. */
+export function isJournal(fd: number, env: NodeJS.ProcessEnv): boolean {
+  const { JOURNAL_STREAM: stream } = env
+  if (stream === undefined) return false
+  try {
+    const { dev, ino } = fstatSync(fd)
+    return stream === `${dev}:${ino}`
+  } catch {
+    return false
+  }
+}
+
+/** `sd-daemon(3)`: a line that begins with `<4>` is a warning. The journal removes it. */
+const PRIORITIES: Readonly<Record<string, string>> = {
+  fatal: '<2>',
+  error: '<3>',
+  warn: '<4>',
+  info: '<6>',
+  debug: '<7>',
+  trace: '<7>',
+}
+
+/** The level is the first field of each record. */
+function journalPriority(line: string): string {
+  const level = /^\{"level":"([a-z]+)"/.exec(line)?.[1] ?? 'info'
+  return PRIORITIES[level] ?? '<6>'
 }
 
 function pause(): void {

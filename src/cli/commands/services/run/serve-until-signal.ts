@@ -1,6 +1,6 @@
 import { systemClock } from '../../../../platform/process/clock.ts'
 import { secureRandom } from '../../../../platform/process/random.ts'
-import { createLogSink } from '../../../../platform/telemetry/log-sink.ts'
+import { createLogSink, isJournal } from '../../../../platform/telemetry/log-sink.ts'
 import { createLogTap } from '../../../../platform/telemetry/log-tap.ts'
 import { createLogger } from '../../../../platform/telemetry/logger.ts'
 import { loadSettings, type Settings } from '../../../../processes/compose/config/settings.ts'
@@ -29,8 +29,8 @@ export async function serveUntilSignal(context: CliContext, flags: ServiceFlags,
   outliveClosedPipe(process)
   const settings = await loadSettings(context, flags)
   const { stdout } = process
-  const sink = createLogSink({ fd: 1 })
   const isText = flags.log === undefined ? stdout.isTTY : flags.log === 'text'
+  const sink = createLogSink({ fd: 1, isJournal: !isText && isJournal(1, process.env) })
   const logTap = createLogTap(isText ? { write: (line) => sink.write(`${terminalLine(line, stdout)}\n`) } : sink)
   const log = createLogger({ level: settings.config.log.level, destination: logTap })
   const readSettings = () => loadSettings(context, flags)
