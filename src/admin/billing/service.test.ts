@@ -38,7 +38,7 @@ async function setUp(
   })
   assert.ok(billing)
   const ownerNow = async () => (await store.billing.state('openmeter'))?.owner
-  return { store, clock, sink, warned, billing: billing as Billing, ownerNow }
+  return { store, clock, sink, warned, registry, billing: billing as Billing, ownerNow }
 }
 
 test('closing gives the right to send back, so that another process need not wait for its end', async (t) => {
@@ -86,6 +86,27 @@ test('a store that fails is tried again every 10 s, with one line in the log, an
   clock.advance(1)
   await until('the usage is sent', () => sink.sum() === 5)
   assert.deepEqual(warned, ['billing events wait for the store'])
+  await billing[Symbol.asyncDispose]()
+})
+
+test('how far billing is behind is reported also while each pass fails, and grows', async (t) => {
+  let attempts = 0
+  const { clock, registry, billing } = await setUp(
+    t,
+    () => 'none',
+    () => async () => {
+      attempts += 1
+      throw new Error('the disk is full')
+    },
+  )
+  const behind = async () => Number(/^sluice_billing_behind_seconds (\S+)/m.exec(await registry.text())?.[1])
+  const due = clock.pendingTimers()
+  clock.advance(0)
+  await until('the next pass is due', () => attempts === 1 && clock.pendingTimers() === due)
+  const before = await behind()
+  assert.ok(before > 0, `${before} s`)
+  clock.advance(5000)
+  assert.equal(await behind(), before + 5)
   await billing[Symbol.asyncDispose]()
 })
 

@@ -79,7 +79,10 @@ export async function startBilling(options: BillingOptions, deps: BillingDeps): 
   )
 
   let figures: BillingFigures = NO_FIGURES
-  billingMetrics(deps.registry, { counts: () => pusher.counts, figures: () => figures })
+  billingMetrics(deps.registry, {
+    counts: () => pusher.counts,
+    figures: () => ({ ...figures, behindMs: Math.max(0, clock.nowMs() - figures.dueMs) }),
+  })
 
   let timer: Timer | undefined
   let running: Promise<void> | undefined
@@ -91,17 +94,23 @@ export async function startBilling(options: BillingOptions, deps: BillingDeps): 
     let nextMs = RETRY_MS
     try {
       nextMs = await pusher.pass()
-      if (clock.monotonicMs() >= nextSummaryMs) {
-        nextSummaryMs = clock.monotonicMs() + SUMMARY_MS
-        figures = await readFigures(store.billing, name, { nowMs: clock.nowMs(), settleMs: options.settleMs })
-      }
       isStoreFailing = false
     } catch (error) {
       if (!isStoreFailing) log.warn({ reason: messageOf(error) }, 'billing events wait for the store')
       isStoreFailing = true
     }
+    await refreshFigures()
     running = undefined
     if (!isClosed) schedule(nextMs)
+  }
+
+  /** Also after a pass that failed. Where they cannot be read, the last figures stay, and the time that billing is behind goes on. */
+  async function refreshFigures(): Promise<void> {
+    if (clock.monotonicMs() < nextSummaryMs) return
+    try {
+      figures = await readFigures(store.billing, name, options.settleMs)
+      nextSummaryMs = clock.monotonicMs() + SUMMARY_MS
+    } catch {}
   }
 
   function schedule(delayMs: number): void {
@@ -154,31 +163,36 @@ async function createSink(
 export type BillingFigures = {
   readonly waiting: number
   readonly dead: number
-  /** Since the oldest closed hour whose events are not all sent could be sent. */
-  readonly behindMs: number
+  /** When the oldest hour whose events are not all sent can be sent. */
+  readonly dueMs: number
 }
 
-const NO_FIGURES: BillingFigures = { waiting: 0, dead: 0, behindMs: 0 }
+const NO_FIGURES: BillingFigures = { waiting: 0, dead: 0, dueMs: Number.POSITIVE_INFINITY }
 
-async function readFigures(
-  billing: BillingStore,
-  sink: string,
-  now: { readonly nowMs: number; readonly settleMs: number },
-): Promise<BillingFigures> {
+async function readFigures(billing: BillingStore, sink: string, settleMs: number): Promise<BillingFigures> {
   const [summary, state] = await Promise.all([billing.summary(sink), billing.state(sink)])
-  return { waiting: summary.waiting, dead: summary.dead, behindMs: behindMs(summary, state, now) }
+  return { waiting: summary.waiting, dead: summary.dead, dueMs: dueMs(summary, state, settleMs) }
 }
 
+/** Since the oldest closed hour whose events are not all sent could be sent. */
 export function behindMs(
-  { oldestWaitingHour, oldestMarkedHour }: BillingSummary,
+  summary: BillingSummary,
   state: BillingState | undefined,
   { nowMs, settleMs }: { readonly nowMs: number; readonly settleMs: number },
 ): number {
-  if (state === undefined) return 0
+  return Math.max(0, nowMs - dueMs(summary, state, settleMs))
+}
+
+function dueMs(
+  { oldestWaitingHour, oldestMarkedHour }: BillingSummary,
+  state: BillingState | undefined,
+  settleMs: number,
+): number {
+  if (state === undefined) return Number.POSITIVE_INFINITY
   const oldest = Math.min(
     oldestWaitingHour ?? Number.POSITIVE_INFINITY,
     oldestMarkedHour ?? Number.POSITIVE_INFINITY,
     state.plannedHour + HOUR_MS,
   )
-  return Math.max(0, nowMs - (oldest + HOUR_MS + settleMs))
+  return oldest + HOUR_MS + settleMs
 }
