@@ -15,12 +15,16 @@ import { ALARMS, type Alarm } from './report/alarms.ts'
  */
 export const LABELLED_DESTINATIONS_MAX = 64
 const DESTINATION_LABELS = [...Array.from({ length: LABELLED_DESTINATIONS_MAX }, (_, i) => String(i + 1)), 'more']
+/** The threads of the service, which are restarted when they fail. */
+const THREADS = ['relay', 'signatures', 'decoder'] as const
+export type ShredsThread = (typeof THREADS)[number]
 const SOURCE_NAMES = Array.from({ length: 8 }, (_, i) => String(i + 1))
 
 export type ShredsMetrics = {
   record(report: RelayReport, destinationIndexOf: (subscriptionId: string) => number | undefined): void
   setAlarm(alarm: Alarm, isRaised: boolean): void
   setRefused(count: number): void
+  threadRestarted(thread: ShredsThread): void
   readonly challengesSent: { inc(): void }
 }
 
@@ -101,10 +105,16 @@ export function shredsMetrics(
     merge: 'max',
   })
   for (const alarm of ALARMS) alarms.set(0, { alarm })
+  const restarts = registry.counter('sluice_shreds_thread_restarts_total', 'Starts of a thread after it had ended.', {
+    labels: { thread: THREADS },
+  })
+  // Shown at zero from the start: Prometheus sees no increase in a series that begins with its first restart.
+  for (const thread of THREADS) restarts.inc({ thread }, 0)
 
   return {
     challengesSent: counter('sluice_shreds_challenges_total', 'Challenge packets sent to unproven destinations.'),
     setRefused: (count) => refused.set(count),
+    threadRestarted: (thread) => restarts.inc({ thread }),
     setAlarm(alarm, isRaised) {
       alarms.set(isRaised ? 1 : 0, { alarm })
       if (isRaised) raised.inc({ alarm })

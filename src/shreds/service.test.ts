@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { describe, test } from 'node:test'
 import { blockPackets, oneLeader, openSink, type Sink, sendAll, startRig } from '../../test/support/shreds.ts'
 import { challengeCodeOf, pendingId } from '../access/provisioning/destinations.ts'
+import { createManualClock } from '../core/clock.ts'
 import { systemClock } from '../platform/process/clock.ts'
 import { secureRandom } from '../platform/process/random.ts'
 import { until } from '../platform/process/test-wait.ts'
@@ -345,6 +346,18 @@ test('startShreds rejects with address-in-use when the port is taken', async () 
   for (const engine of ['sendmmsg', 'dgram'] satisfies UdpEngine[])
     await assert.rejects(startRig({ listen, engine }), { code: 'address-in-use' })
   await assert.rejects(startRig({ listen: '203.0.113.77:20000' }), { code: 'address-unavailable' })
+})
+
+test('threads that end are started again, and each start is counted by thread', async () => {
+  const clock = createManualClock()
+  await using rig = await startRig({}, { clock, leaders: oneLeader, isDecoding: true })
+  const restarts = (thread: string) => rig.registry.value('sluice_shreds_thread_restarts_total', { thread })
+  const all = ['relay', 'signatures', 'decoder'] as const
+  assert.deepEqual(all.map(restarts), [0, 0, 0])
+  // In one turn of the event loop, so that no sign of life of a thread arrives meanwhile.
+  clock.advance(38_000)
+  assert.deepEqual(all.map(restarts), [1, 1, 1])
+  assert.ok(rig.reasons.has('shreds relay') && rig.reasons.has('shreds decoded'))
 })
 
 /** Sends a new block every few milliseconds until stopped. */

@@ -106,8 +106,9 @@ export async function startShreds(options: StartOptions, deps: ShredsDeps): Prom
     : undefined
 
   function setDecodedState(isUp: boolean): void {
-    if (isUp) lifecycle.recovered('shreds decoded')
-    else lifecycle.degraded('shreds decoded', 'the decoding thread ended unexpectedly and is restarted')
+    if (isUp) return lifecycle.recovered('shreds decoded')
+    metrics.threadRestarted('decoder')
+    lifecycle.degraded('shreds decoded', 'the decoding thread ended unexpectedly and is restarted')
   }
 
   const relay = opening.use(
@@ -117,7 +118,10 @@ export async function startShreds(options: StartOptions, deps: ShredsDeps): Prom
         leaders: deps.leaders?.ranges() ?? [],
         decodedInput: decoded?.input,
       },
-      { clock, random, log, onReport: recordReport, onState: setRelayState },
+      {
+        ...{ clock, random, log, onReport: recordReport, onState: setRelayState },
+        onSignatureRestart: () => metrics.threadRestarted('signatures'),
+      },
     ),
   )
 
@@ -132,8 +136,9 @@ export async function startShreds(options: StartOptions, deps: ShredsDeps): Prom
   }
 
   function setRelayState(isUp: boolean): void {
-    if (isUp) lifecycle.recovered('shreds relay')
-    else lifecycle.degraded('shreds relay', 'the relay thread ended unexpectedly and is restarted')
+    if (isUp) return lifecycle.recovered('shreds relay')
+    metrics.threadRestarted('relay')
+    lifecycle.degraded('shreds relay', 'the relay thread ended unexpectedly and is restarted')
   }
 
   const challenger = opening.use(

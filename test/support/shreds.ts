@@ -5,6 +5,7 @@ import type { Access } from '../../src/access/call-access.ts'
 import { pendingId } from '../../src/access/provisioning/destinations.ts'
 import type { AccessSnapshot } from '../../src/access/snapshot/snapshot.ts'
 import type { Customer, Destination, Subscription } from '../../src/access/store/model.ts'
+import type { Clock } from '../../src/core/clock.ts'
 import { makeTestFolder } from '../../src/platform/files/test-folder.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { secureRandom } from '../../src/platform/process/random.ts'
@@ -88,6 +89,7 @@ export async function startRig(
     lookupTables?: LookupTableSource
     isDecoding?: boolean
     log?: Logger
+    clock?: Clock
     onBytes?: Access['countBytesOf']
     setUp?: (rig: Pick<Rig, 'put' | 'putPending'>) => void
   } = {},
@@ -152,7 +154,7 @@ export async function startRig(
           countBytesOf: (subscriptionId, at, bytes) => given.onBytes?.(subscriptionId, at, bytes),
         },
         log: given.log ?? silentLogger,
-        clock: systemClock,
+        clock: given.clock ?? systemClock,
         random: secureRandom,
         registry,
         lifecycle: {

@@ -10,6 +10,8 @@ import { type SignatureCheckWorker, startSignatureCheckInWorker } from './signat
 export type RelayWorkerDeps = BaseDeps & {
   onReport(report: RelayReport): void
   onState(isUp: boolean): void
+  /** The checking thread has ended and is started again; meanwhile the relay checks itself. */
+  onSignatureRestart?: (() => void) | undefined
   /** The file of the relay thread; tests pass one that blocks. */
   readonly entry?: URL | undefined
   /** The file of the checking thread; tests pass one that can die. */
@@ -43,7 +45,7 @@ export async function startRelayInWorker(options: RelayOptions, deps: RelayWorke
   if (options.signatures === 'auto' && options.port.engine !== 'dgram') {
     signatures = await startSignatureCheckInWorker(
       { priority: options.schedule.priority },
-      { clock, random, log, entry: deps.signatureEntry },
+      { clock, random, log, entry: deps.signatureEntry, onRestart: deps.onSignatureRestart },
     )
     if (signatures !== undefined) opening.use(signatures)
   }

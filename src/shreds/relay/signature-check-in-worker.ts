@@ -22,6 +22,7 @@ export type SignatureCheckWorker = AsyncDisposable & Pick<SignatureThreadOptions
 export type SignatureCheckDeps = BaseDeps & {
   /** The file of the thread; tests pass one that can die. */
   readonly entry?: URL | undefined
+  readonly onRestart?: (() => void) | undefined
 }
 
 const RESTART = { firstMs: 200, maxMs: 30_000 }
@@ -31,7 +32,7 @@ const THREAD = new URL('./signature-thread.ts', import.meta.url)
 /** Undefined where the relay cannot be woken: without the system calls of the engine `sendmmsg`. Does not wait until the thread runs. */
 export async function startSignatureCheckInWorker(
   { priority }: Pick<SignatureThreadOptions, 'priority'>,
-  { clock, random, log, entry = THREAD }: SignatureCheckDeps,
+  { clock, random, log, entry = THREAD, onRestart: restarted }: SignatureCheckDeps,
 ): Promise<SignatureCheckWorker | undefined> {
   const wakeEvent = await openWakeEvent()
   if (wakeEvent === undefined) return undefined
@@ -65,6 +66,7 @@ export async function startSignatureCheckInWorker(
       start,
       onRestart({ error, delayMs }) {
         state.setAlive(false)
+        restarted?.()
         log.error({ err: error, delayMs }, 'the thread that checks shreds died and is restarted')
       },
     },
