@@ -52,6 +52,19 @@ describe('documents', () => {
     }
   })
 
+  test('docs/metrics.md has every metric that the source registers', () => {
+    const page = documents.get('docs/metrics.md') ?? ''
+    const registered = globSync('src/**/*.ts', { cwd: root })
+      .filter((path) => !path.includes('test'))
+      .flatMap((path) => [...readFileSync(join(root, path), 'utf8').matchAll(/\(\s*'(sluice_[a-z0-9]+_[a-z0-9_]+)'/g)])
+      .map(([, name]) => `${name}`)
+    assert.ok(registered.length > 150, `${registered.length}`)
+    assert.deepEqual(
+      registered.filter((name) => !page.includes(`\`${name}\``)),
+      [],
+    )
+  })
+
   test('every command in a document exists, with its flags', () => {
     const named = [...documents].flatMap(([path, text]) => commandsNamedIn(text).map((line) => ({ path, line })))
     assert.ok(named.length > 300, `${named.length}`)

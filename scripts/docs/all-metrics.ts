@@ -7,10 +7,16 @@ import { gatewayMetrics } from '../../src/gateway/metrics.ts'
 import { indexerMetrics } from '../../src/indexer/metrics.ts'
 import { diskMetrics } from '../../src/platform/files/disk-watch.ts'
 import { createListenerMetrics } from '../../src/platform/net/listener-metrics.ts'
+import {
+  collectionsMetric,
+  heldBytesMetric,
+  liveBytesMetric,
+} from '../../src/platform/telemetry/memory-guard-metrics.ts'
 import type { MetricDescription } from '../../src/platform/telemetry/metrics-view.ts'
 import { createProcessRegistry } from '../../src/platform/telemetry/process-metrics.ts'
 import { threadSupervisionMetrics } from '../../src/platform/telemetry/thread-supervision-metrics.ts'
 import { LISTENERS } from '../../src/processes/compose/config/listener.ts'
+import { processHealthMetrics } from '../../src/processes/compose/process/process-health-metrics.ts'
 import { senderMetrics } from '../../src/sender/metrics.ts'
 import { decodedMetrics } from '../../src/shreds/decoded/metrics.ts'
 import { upstreamStreamMetrics } from '../../src/shreds/decoded/node-streams/follow-nodes.ts'
@@ -20,7 +26,11 @@ import { upstreamsMetrics } from '../../src/upstreams/metrics.ts'
 /** Every metric a process can have. `NODE` and `PATH` stand for the names of configured nodes and send paths. */
 export function describeMetrics(): MetricDescription[] {
   using registry = createProcessRegistry({ build: { version: '0' } })
-  threadSupervisionMetrics(registry, ['main', 'gateway-1', 'sender', 'execution', 'indexer'])
+  threadSupervisionMetrics(registry, ['main', 'gateway-1', 'sender', 'execution', 'indexer', 'decoded-nodes'])
+  processHealthMetrics(registry, { degraded: () => 0, lastBackupMs: () => undefined })
+  liveBytesMetric(registry, () => 0)
+  collectionsMetric(registry)
+  heldBytesMetric(registry, () => 0)
   diskMetrics(registry, () => ({ free: 0, size: 0 }))
   createListenerMetrics(registry, LISTENERS)
   upstreamsMetrics(registry).add('NODE')

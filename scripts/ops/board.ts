@@ -62,10 +62,10 @@ export function least(metric: string, by = ''): Query {
   }
 }
 
-/** Increase of a counter in the selected time range. */
+/** Increase of a counter from one point of the graph to the next: events that are rare show as single peaks. */
 export function counted(metric: string, by = '', labels = ''): Query {
   return {
-    expr: `sum${grouping(by)} (increase(${selector(metric, labels)}[$__range]))`,
+    expr: `sum${grouping(by)} (increase(${selector(metric, labels)}[${RATE_SPAN}]))`,
     legend: by === '' ? nameOf(metric) : legendOf(by),
   }
 }

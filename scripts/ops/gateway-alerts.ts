@@ -63,6 +63,44 @@ export const UPSTREAMS_ALERTS: readonly Alert[] = [
     labels: { ...AT, upstream: 'n1' },
   },
   {
+    name: 'SluiceSlotStands',
+    expr: 'sum by (instance) (changes(sluice_upstreams_slot[2m])) == 0',
+    for: '1m',
+    severity: 'page',
+    summary: 'No node of Sluice at {{ $labels.instance }} has reported a new slot for more than two minutes.',
+    does: [
+      '`sluice upstream list` shows the newest slot of each node. Compare it with a public explorer: if the cluster has halted, wait; else all nodes have lost it, or the connection to them.',
+    ],
+    fires: {
+      'sluice_upstreams_slot{upstream="n1",instance="a"}': flat(1000),
+      'sluice_upstreams_slot{upstream="n2",instance="a"}': flat(990),
+    },
+    quiet: {
+      'sluice_upstreams_slot{upstream="n1",instance="a"}': flat(1000),
+      'sluice_upstreams_slot{upstream="n2",instance="a"}': '1000+150x60',
+    },
+    labels: AT,
+  },
+  {
+    name: 'SluiceCallsFailing',
+    expr: 'sum by (instance, upstream) (rate(sluice_upstreams_calls_total{result=~"failed|timeout"}[5m])) / (sum by (instance, upstream) (rate(sluice_upstreams_calls_total[5m])) > 0.1) > 0.05',
+    for: '5m',
+    severity: 'page',
+    summary: 'More than 5 % of the calls to the node {{ $labels.upstream }} at {{ $labels.instance }} fail.',
+    does: [
+      '`sluice upstream list` shows the state of the node, the log of part `upstreams` the failures. Drain it while it is repaired: `sluice upstream drain NAME`.',
+    ],
+    fires: {
+      'sluice_upstreams_calls_total{upstream="n1",result="answered",instance="a"}': grows(540),
+      'sluice_upstreams_calls_total{upstream="n1",result="timeout",instance="a"}': grows(60),
+    },
+    quiet: {
+      'sluice_upstreams_calls_total{upstream="n1",result="answered",instance="a"}': grows(590),
+      'sluice_upstreams_calls_total{upstream="n1",result="timeout",instance="a"}': grows(10),
+    },
+    labels: { ...AT, upstream: 'n1' },
+  },
+  {
     name: 'SluiceUpstreamFailing',
     expr: 'sluice_upstreams_state{state="failing"} == 1',
     for: '1m',

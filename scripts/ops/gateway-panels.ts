@@ -279,9 +279,20 @@ export const UPSTREAMS_PANELS: readonly Panel[] = [
 export const PROCESS_PANELS: readonly Panel[] = [
   {
     title: 'Memory',
-    how: 'Resident memory, and JavaScript heap of all threads in use.',
+    how: 'Resident memory, JavaScript heap of all threads in use, what the memory guard counts as live, and buffered requests and responses.',
     unit: 'bytes',
-    queries: [gauge('sluice_process_resident_memory_bytes', 'instance'), gauge('sluice_process_heap_used_bytes')],
+    queries: [
+      gauge('sluice_process_resident_memory_bytes', 'instance'),
+      gauge('sluice_process_heap_used_bytes'),
+      gauge('sluice_process_live_bytes'),
+      gauge('sluice_process_held_bytes'),
+    ],
+  },
+  {
+    title: 'Garbage collections of the memory guard',
+    how: 'Collections that the guard asked for because the memory of the process was near its limit or an idle thread held much garbage.',
+    unit: 'short',
+    queries: [counted('sluice_process_memory_collections_total', 'instance')],
   },
   {
     title: 'Processor',

@@ -22,6 +22,22 @@ export const SERVICES_ALERTS: readonly Alert[] = [
     labels: AT,
   },
   {
+    name: 'SluiceSenderNoPath',
+    expr: 'rate(sluice_sender_received_total{result="no-path"}[5m]) > 0',
+    for: '1m',
+    severity: 'page',
+    summary: 'Transactions at {{ $labels.instance }} are refused because no path to the leaders is open.',
+    does: [
+      '`sluice status` shows the paths of the sender, `sluice doctor` tests each. The QUIC path needs the leader schedule and the addresses of the leaders from a node, and UDP to other machines.',
+    ],
+    fires: { 'sluice_sender_received_total{result="no-path",instance="a"}': grows(10) },
+    quiet: {
+      'sluice_sender_received_total{result="no-path",instance="a"}': flat(10),
+      'sluice_sender_received_total{result="accepted",instance="a"}': grows(10),
+    },
+    labels: { ...AT, result: 'no-path' },
+  },
+  {
     name: 'SluiceSenderJournal',
     expr: 'increase(sluice_sender_journal_failures_total[10m]) > 0',
     for: '0s',
@@ -43,7 +59,8 @@ export const SERVICES_ALERTS: readonly Alert[] = [
     severity: 'page',
     summary: 'Shreds at {{ $labels.instance }}: the alarm {{ $labels.alarm }} is raised.',
     does: [
-      '`source-lost`: a source sends nothing; `refused-source`: packets from an address that is not in shreds.sources; `overrun`: raise the receive buffer as shown by `sluice doctor`; `total-rate`: the total send limit is reached.',
+      '`source-lost`: no source sends; `refused-source`: packets from an address that is not in shreds.sources; `overrun`: raise the receive buffer as shown by `sluice doctor`; `total-rate`: the total send limit is reached.',
+      '`version-mismatch`: shreds of another cluster or fork; `forged`: shreds whose signature is not that of the leader: find the source and remove it; `old-slots` and `ahead-slots`: a source, or the clock of the nodes that give the slot, is behind or ahead.',
       '`sluice shred report` shows the delivery per subscription.',
     ],
     fires: { 'sluice_shreds_alarm{alarm="source-lost",instance="a"}': flat(1) },
@@ -82,6 +99,20 @@ export const SERVICES_ALERTS: readonly Alert[] = [
     fires: { 'sluice_shreds_overruns_total{instance="a"}': grows(5) },
     quiet: { 'sluice_shreds_overruns_total{instance="a"}': flat(5) },
     labels: AT,
+  },
+  {
+    name: 'SluiceShredsThreadRestarting',
+    expr: 'increase(sluice_shreds_thread_restarts_total[15m]) > 2',
+    for: '0s',
+    severity: 'page',
+    summary:
+      'The shreds thread {{ $labels.thread }} at {{ $labels.instance }} restarted more than twice in 15 minutes.',
+    does: [
+      'Each end is in the log with its reason: `journalctl -u sluice -p warning`. While the relay restarts no shred is sent; without the thread `signatures` the relay checks them itself, more slowly; without `decoder` the decoded streams have gaps.',
+    ],
+    fires: { 'sluice_shreds_thread_restarts_total{thread="relay",instance="a"}': grows(1) },
+    quiet: { 'sluice_shreds_thread_restarts_total{thread="relay",instance="a"}': '0x30 1x30' },
+    labels: { ...AT, thread: 'relay' },
   },
   {
     name: 'SluiceDecodedIncomplete',

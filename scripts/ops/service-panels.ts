@@ -232,8 +232,8 @@ export const INDEXER_PANELS: readonly Panel[] = [
     unit: 's',
     queries: [
       {
-        expr: '(max(sluice_indexer_tip_slot{instance=~"$instance"}) - max(sluice_indexer_head_slot{instance=~"$instance"})) * max(sluice_slot_length_seconds{instance=~"$instance"})',
-        legend: 'behind',
+        expr: '(max by (instance) (sluice_indexer_tip_slot{instance=~"$instance"}) - max by (instance) (sluice_indexer_head_slot{instance=~"$instance"})) * on (instance) max by (instance) (sluice_slot_length_seconds{instance=~"$instance"})',
+        legend: '{{instance}}',
       },
     ],
   },

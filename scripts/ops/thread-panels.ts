@@ -9,9 +9,15 @@ export const THREAD_PANELS: readonly Panel[] = [
   },
   {
     title: 'Restarts of threads',
-    how: 'Starts of a thread after it had ended, in the selected time range.',
+    how: 'Starts of a thread after it had ended.',
     unit: 'short',
     queries: [counted('sluice_thread_restarts_total', 'instance, thread')],
+  },
+  {
+    title: 'Restarts of shreds threads',
+    how: 'Starts of the relay, of the thread that checks signatures and of the decoder after they had ended.',
+    unit: 'short',
+    queries: [counted('sluice_shreds_thread_restarts_total', 'instance, thread')],
   },
   {
     title: 'Event loop delay by thread',

@@ -1,6 +1,7 @@
 import { type EventLoopUtilization, performance } from 'node:perf_hooks'
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../telemetry/logger.ts'
+import { collectionsMetric, liveBytesMetric } from '../telemetry/memory-guard-metrics.ts'
 import type { MetricsRegistry } from '../telemetry/metrics-registry.ts'
 import { GarbageCollectionTrigger } from './garbage-collection.ts'
 import { createMemoryCells, MemoryCells, type MemoryPressure } from './memory-cells.ts'
@@ -69,9 +70,7 @@ export function createMemoryGuard(
   /** Another thread has collected; what that left is measured once free memory was returned. */
   let isRemeasureDue = false
 
-  deps.registry?.gauge('sluice_process_live_bytes', 'Heap and buffers in use, as last measured by the memory guard.', {
-    read: () => liveBytes,
-  })
+  if (deps.registry !== undefined) liveBytesMetric(deps.registry, () => liveBytes)
 
   function check(): void {
     const use = measure()
@@ -125,10 +124,7 @@ function createCollectionTrigger({
   registry,
   isIdle = createIdleWatch(),
 }: ThreadMemoryGuardDeps): GarbageCollectionTrigger {
-  const collections = registry?.counter(
-    'sluice_process_memory_collections_total',
-    'Garbage collections that the memory guard asked for.',
-  )
+  const collections = registry && collectionsMetric(registry)
   const collect = () => {
     release.collect()
     collections?.inc()

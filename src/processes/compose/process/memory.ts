@@ -8,6 +8,7 @@ import {
   type ProcessMemoryGuard,
 } from '../../../platform/process/memory-guard.ts'
 import { loadCollect, loadMemoryRelease } from '../../../platform/process/memory-release.ts'
+import { heldBytesMetric } from '../../../platform/telemetry/memory-guard-metrics.ts'
 import type { MetricsRegistry } from '../../../platform/telemetry/metrics-registry.ts'
 import type { Config } from '../config/config.ts'
 import type { Deps } from './deps.ts'
@@ -47,8 +48,6 @@ export function openHeldBytes(
   const bytesMax = memory.heldBytesMax ?? Math.floor(memory.residentBytesMax * HELD_SHARE)
   const ownerBytesMax = memory.heldBytesPerSubscriptionMax ?? Math.floor(bytesMax * SUBSCRIPTION_SHARE)
   const heldBytes = createHeldBytes({ bytesMax, ownerBytesMax, waitMs: memory.heldWaitMs }, clock, held)
-  registry.gauge('sluice_process_held_bytes', 'Buffered bytes of requests and responses.', {
-    read: () => heldBytes.own,
-  })
+  heldBytesMetric(registry, () => heldBytes.own)
   return heldBytes
 }

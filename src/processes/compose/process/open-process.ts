@@ -10,6 +10,8 @@ import { refuseFaults } from '../config/faults.ts'
 import type { Settings } from '../config/settings.ts'
 import { createDocuments, type Documents } from '../documents/documents.ts'
 import type { Deps } from './deps.ts'
+import { lastBackupMs } from './last-backup.ts'
+import { processHealthMetrics } from './process-health-metrics.ts'
 import type { ServiceContext } from './service-context.ts'
 import { VERSION } from './version.ts'
 
@@ -40,6 +42,10 @@ export async function openProcess<const Listener extends string>(
   opening.use(takeInstanceLock(state))
   const registry = opening.use(createProcessRegistry({ build: { version: VERSION } }))
   const lifecycle = createLifecycle(drain, deps)
+  processHealthMetrics(registry, {
+    degraded: () => lifecycle.health().reasons.length,
+    lastBackupMs: () => lastBackupMs(state.path),
+  })
   opening.use(await startDiskWatch(state.path, { clock: deps.clock, registry, lifecycle }))
   const opened = opening.move()
   return {
