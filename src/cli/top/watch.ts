@@ -1,6 +1,5 @@
 import type { Clock } from '../../core/clock.ts'
 import { messageOf } from '../../core/error.ts'
-import { delay } from '../../platform/process/clock.ts'
 import type { RunningProcess } from '../operations/running-process.ts'
 
 /** The response of the process, or why there is none. */
@@ -16,7 +15,6 @@ export async function* lookEachSecond<T>(
   { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
 ): AsyncGenerator<Look<T>> {
   let client: RunningProcess | undefined = await ask.open()
-  const left = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
   try {
     let isFirst = true
     while (!signal.aborted) {
@@ -32,9 +30,23 @@ export async function* lookEachSecond<T>(
       }
       isFirst = false
       const restMs = Math.max(0, startedMs + LOOK_MS - clock.monotonicMs())
-      await Promise.race([delay(clock, restMs), left])
+      await pause(clock, restMs, signal)
     }
   } finally {
     client?.[Symbol.dispose]()
   }
+}
+
+/** Ends early on the signal, and leaves no listener on it: this runs once a second for as long as somebody watches. */
+function pause(clock: Clock, delayMs: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve()
+    const end = (): void => {
+      timer.cancel()
+      signal.removeEventListener('abort', end)
+      resolve()
+    }
+    const timer = clock.setTimer(delayMs, end)
+    signal.addEventListener('abort', end)
+  })
 }
