@@ -16,7 +16,12 @@ test('an address is checked when its leader is looked up, once', () => {
   const contacts = readContacts([...nodes, { pubkey: nameOf(5000), tpuQuic: 'bad' }], addressOf)
   assert.deepEqual([contacts?.size, checked], [5001, []])
   for (let n = 0; n < 3; n++) {
-    assert.deepEqual(contacts?.find(nameOf(7)), { identity: nameOf(7), key: keyOf(7), ip: 'ip 7', port: 8009 })
+    assert.deepEqual(contacts?.find(nameOf(7)), {
+      identity: nameOf(7),
+      ip: 'ip 7',
+      port: 8009,
+      address: 'ip 7:8009',
+    })
     assert.equal(contacts?.find(nameOf(5000)), undefined)
     assert.equal(contacts?.find(nameOf(5001)), undefined)
   }

@@ -1,11 +1,12 @@
+import { printAddressPort } from '../../platform/net/ip-range.ts'
 import { decodeBase58 } from '../../solana/crypto/base58.ts'
 
 export type Leader = {
   readonly identity: string
-  /** The identity as bytes. */
-  readonly key: Uint8Array
   readonly ip: string
   readonly port: number
+  /** `ip:port`, which several leaders have that announce the same relay. */
+  readonly address: string
 }
 
 /** The nodes of the cluster with a TPU QUIC port. */
@@ -37,8 +38,10 @@ export function readContacts(
       const text = texts.get(identity)
       if (text === undefined || checked.has(identity)) return checked.get(identity)
       const address = addressOf(text)
-      const key = keyOf(identity)
-      const leader = address && key && { identity, key, ...address }
+      const leader =
+        address === undefined || !isPublicKey(identity)
+          ? undefined
+          : { identity, ...address, address: printAddressPort(address.ip, address.port) }
       checked.set(identity, leader)
       return leader
     },
@@ -49,11 +52,10 @@ export function readContacts(
 const KEY_BYTES = 32
 const KEY_CHARS_MAX = 44
 
-function keyOf(identity: string): Uint8Array | undefined {
+function isPublicKey(identity: string): boolean {
   try {
-    const key = decodeBase58(identity, KEY_CHARS_MAX)
-    return key.length === KEY_BYTES ? key : undefined
+    return decodeBase58(identity, KEY_CHARS_MAX).length === KEY_BYTES
   } catch {
-    return undefined
+    return false
   }
 }

@@ -14,7 +14,7 @@ export type LeaderConnectionsOptions = { readonly connectionsMax: number; readon
 
 export type LeaderConnectionsDeps = { readonly clock: Clock; readonly open: OpenLeader }
 
-/** QUIC connections to leaders, opened before their slots and closed after them. */
+/** QUIC connections to leaders, opened before their slots and closed after them. Leaders with the same address, that of a relay, share one. */
 export type LeaderConnections = Disposable & {
   /** Opens connections to these leaders; connections not used for KEEP_MS are closed. */
   warm(leaders: readonly Leader[]): void
@@ -51,18 +51,14 @@ export function createLeaderConnections(
   { connectionsMax, perLeaderPerSecond }: LeaderConnectionsOptions,
   { clock, open }: LeaderConnectionsDeps,
 ): LeaderConnections {
-  /** In the order of last use. */
+  /** By address, in the order of last use. */
   const entries = new Map<string, Entry>()
   const streamsBurst = Math.max(1, (perLeaderPerSecond * BURST_MS) / 1000)
   let isClosed = false
 
   function entryOf(leader: Leader): Entry | undefined {
     const nowMs = clock.monotonicMs()
-    let entry = entries.get(leader.identity)
-    if (entry !== undefined && (entry.leader.ip !== leader.ip || entry.leader.port !== leader.port)) {
-      drop(entry)
-      entry = undefined
-    }
+    let entry = entries.get(leader.address)
     if (entry === undefined && entries.size >= connectionsMax) {
       const [oldest] = entries.values()
       if (oldest === undefined || nowMs - oldest.usedAtMs < BURST_MS) return undefined
@@ -77,8 +73,8 @@ export function createLeaderConnections(
       lastEnd: '',
     }
     entry.usedAtMs = nowMs
-    entries.delete(leader.identity)
-    entries.set(leader.identity, entry)
+    entries.delete(leader.address)
+    entries.set(leader.address, entry)
     return entry
   }
 
@@ -95,7 +91,7 @@ export function createLeaderConnections(
   }
 
   function drop(entry: Entry): void {
-    entries.delete(entry.leader.identity)
+    entries.delete(entry.leader.address)
     const { connection } = entry
     entry.connection = undefined
     connection?.close(0, '')
@@ -125,10 +121,10 @@ export function createLeaderConnections(
       if (!connection.send(wire, respond)) respond('busy', 'too many streams wait for the leader')
     },
     isUsable(leader) {
-      return entries.get(leader.identity)?.connection !== undefined
+      return entries.get(leader.address)?.connection !== undefined
     },
     hasSpare(leader) {
-      const streams = entries.get(leader.identity)?.streams
+      const streams = entries.get(leader.address)?.streams
       return streams === undefined || streams.level(clock.monotonicMs()) >= streamsBurst / 2
     },
     get open() {

@@ -8,7 +8,12 @@ import { encodeBase58 } from '../../solana/crypto/base58.ts'
 import { createLeaderConnections, type OpenLeader } from './leader-connections.ts'
 import { leadersWithin, startLeaders } from './leaders.ts'
 
-const leader = (n: number) => ({ identity: `leader ${n}`, key: new Uint8Array(32), ip: '192.0.2.1', port: 8000 + n })
+const leader = (n: number) => ({
+  identity: `leader ${n}`,
+  ip: '192.0.2.1',
+  port: 8000 + n,
+  address: `192.0.2.1:${8000 + n}`,
+})
 
 const [A, B, C, D, E] = [1, 2, 3, 4, 5].map((n) => encodeBase58(new Uint8Array(32).fill(n)))
 
@@ -55,7 +60,7 @@ test('caches the leaders until the slot, the schedule or the addresses change', 
   let slot = 4
   let port = 8009
   const callNode = async (method: string, params: readonly unknown[]) => {
-    if (method === 'getClusterNodes') return [A, B, C].map((pubkey) => ({ pubkey, tpuQuic: `10.0.0.1:${port}` }))
+    if (method === 'getClusterNodes') return [A, B, C].map((pubkey, n) => ({ pubkey, tpuQuic: `10.0.0.${n}:${port}` }))
     return Array.from({ length: 1000 }, (_, at) => [A, B, C][Math.floor(((params[0] as number) + at) / 4) % 3])
   }
   using leaders = startLeaders({ callNode, slot: () => slot, slotMs: () => 400, clock, allowPrivate: true })

@@ -6,7 +6,7 @@ import { type Contacts, type Leader, readContacts } from './contacts.ts'
 
 /** The upcoming leaders and their TPU QUIC addresses. */
 export type Leaders = Disposable & {
-  /** The current leader and the following ones, each once, without those whose address is unknown. */
+  /** The current leader and the following ones, without those whose address is unknown. Of leaders with the same address, that of a relay, the first. */
   next(count: number): readonly Leader[]
   /** Nodes with an address, which may not be allowed. */
   readonly known: number
@@ -57,11 +57,14 @@ export function startLeaders({ callNode, slot, slotMs, clock, allowPrivate }: Le
   }
 
   function find(fromSlot: number, count: number): readonly Leader[] {
+    const identities = new Set<string>()
     const next = new Map<string, Leader>()
     const from = Math.max(0, fromSlot - firstSlot)
-    for (let at = from; at < Math.min(schedule.length, from + SEARCH_SLOTS) && next.size < count; at++) {
+    for (let at = from; at < Math.min(schedule.length, from + SEARCH_SLOTS) && identities.size < count; at++) {
       const leader = contacts?.find(schedule[at] as string)
-      if (leader !== undefined) next.set(leader.identity, leader)
+      if (leader === undefined) continue
+      identities.add(leader.identity)
+      if (!next.has(leader.address)) next.set(leader.address, leader)
     }
     return [...next.values()]
   }
