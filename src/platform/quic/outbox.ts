@@ -141,8 +141,6 @@ export class Outbox {
   /** Sent once for each limit: the peer may raise it in response. */
   #reportBlocked(mayStream: boolean): void {
     const { streams } = this.#parts
-    for (const { stream, at } of streams.takeStalled())
-      this.#addControl((to) => to.u8(0x15).varint(stream).varint(at), true)
     const blocked = mayStream ? streams.blocked : undefined
     const reported = blocked === undefined ? '' : `${blocked.by} ${blocked.at}`
     if (blocked === undefined || reported === this.#reportedBlocked) return
@@ -156,7 +154,7 @@ export class Outbox {
     { nowMs, isAckDue, mayStream }: { nowMs: number; isAckDue: boolean; mayStream: boolean },
   ): Draft | undefined {
     const { recovery, received, crypto, streams } = this.#parts
-    if (!this.#hasToSend(level, { nowMs, isAckDue, mayStream })) return undefined
+    if (!this.#hasToSend(level, { isAckDue, mayStream })) return undefined
     const write = new ByteWriter(room)
     const carried: Carried[] = []
     let isEliciting = false
@@ -175,7 +173,7 @@ export class Outbox {
       }
       if (level === 'application' && mayStream) {
         isEliciting = this.#writeControl(write, carried) || isEliciting
-        const nextPiece = () => streams.next(write.left, nowMs)
+        const nextPiece = () => streams.next(write.left)
         for (let piece = nextPiece(); piece !== undefined; piece = nextPiece()) {
           writeStream(write, piece)
           carried.push(piece.carried)
@@ -194,13 +192,10 @@ export class Outbox {
   }
 
   /** Checked before a packet is begun: each flush would otherwise end with an empty packet. */
-  #hasToSend(
-    level: Level,
-    { nowMs, isAckDue, mayStream }: { nowMs: number; isAckDue: boolean; mayStream: boolean },
-  ): boolean {
+  #hasToSend(level: Level, { isAckDue, mayStream }: { isAckDue: boolean; mayStream: boolean }): boolean {
     const { received, crypto, streams } = this.#parts
     if (this.#probes[level] > 0 || (isAckDue && received[level].unacked > 0) || crypto[level].hasToSend) return true
-    return level === 'application' && mayStream && (this.#control.length > 0 || streams.hasToSend(nowMs))
+    return level === 'application' && mayStream && (this.#control.length > 0 || streams.hasToSend())
   }
 
   #writeControl(write: ByteWriter, carried: Carried[]): boolean {

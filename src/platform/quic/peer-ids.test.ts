@@ -24,13 +24,7 @@ function open() {
   const forLevels = <Value>(make: () => Value) => ({ initial: make(), handshake: make(), application: make() })
   const outbox = new Outbox({
     ...{ source: new Uint8Array(8), ids, keys, recovery, keyUpdatePackets: 2 ** 22 },
-    streams: new SendStreams({
-      queuedMax: 1,
-      activeMax: 1,
-      stalledMax: 1,
-      stalledMsMax: 1,
-      pieceBytesMax: Outbox.pieceBytes,
-    }),
+    streams: new SendStreams({ queuedMax: 1, activeMax: 1, pieceBytesMax: Outbox.pieceBytes }),
     received: forLevels(() => new ReceivedPackets()),
     crypto: forLevels(() => new CryptoStream()),
     send: () => undefined,

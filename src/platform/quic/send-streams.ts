@@ -24,8 +24,6 @@ type Outgoing = {
   sentBytes: number
   /** Pieces that are not acknowledged. */
   unacked: number
-  dataMax: number
-  stalledAtMs: number
   isOver: boolean
 }
 
@@ -41,10 +39,6 @@ type Piece = {
 export type SendStreamsOptions = {
   readonly queuedMax: number
   readonly activeMax: number
-  /** Streams that have used up their own limit; a further one that is longer than the first limit is `busy`. */
-  readonly stalledMax: number
-  /** A stream whose limit is not raised within this time is refused. */
-  readonly stalledMsMax: number
   readonly pieceBytesMax: number
 }
 
@@ -53,23 +47,22 @@ const FIRST_ID = 2
 const ID_STEP = 4
 
 /**
- * Unidirectional streams that are written once and closed: opened as flow control allows, split into pieces, resent when lost. A stream that has used up its
- * own limit waits beside the others, for a limited time: a peer may never raise it, as one whose window is the longest stream that it takes.
+ * Unidirectional streams that are written once and closed: opened as flow control allows, split into pieces, resent when lost. One that is longer than the
+ * window the peer gives each stream is refused before it is opened: the window is the longest stream that a validator takes, and one that sends more loses
+ * its connection, with the streams of all others (agave: invalid_stream).
  */
 export class SendStreams {
   readonly #options: SendStreamsOptions
   readonly #queued
   readonly #active = new Map<number, Outgoing>()
-  /** Streams with bytes that their own limit allows. One at a time is opened; others come back when their limit is raised. */
-  #sending: Outgoing[] = []
-  /** Streams that wait for a higher limit, in the order of time. */
-  readonly #stalled = new Set<Outgoing>()
-  #unreported: Outgoing[] = []
+  /** The one that is not sent completely. */
+  #sending: Outgoing | undefined
   #lost: Piece[] = []
   #opened = 0
   #sentBytes = 0
   #dataMax = 0
-  #streamDataMax = 0
+  /** Unknown before the handshake. */
+  #streamDataMax = Number.POSITIVE_INFINITY
   #streamsMax = 0
 
   constructor(options: SendStreamsOptions) {
@@ -87,49 +80,26 @@ export class SendStreams {
 
   /** The limit that blocks all streams, for a BLOCKED frame. */
   get blocked(): { readonly by: 'streams' | 'data'; readonly at: number } | undefined {
-    if (this.#sending[0] !== undefined && this.#sentBytes >= this.#dataMax) return { by: 'data', at: this.#dataMax }
+    if (this.#sending !== undefined && this.#sentBytes >= this.#dataMax) return { by: 'data', at: this.#dataMax }
     if (this.#queued.size > 0 && this.#opened >= this.#streamsMax) return { by: 'streams', at: this.#streamsMax }
     return undefined
   }
 
-  /** The streams that have reached their own limit since the last call, for STREAM_DATA_BLOCKED frames. */
-  takeStalled(): { readonly stream: number; readonly at: number }[] {
-    const stalled = this.#unreported.filter((stream) => this.#stalled.has(stream))
-    this.#unreported = []
-    return stalled.map(({ id, dataMax }) => ({ stream: id, at: dataMax }))
-  }
-
-  /** When `takeExpired` is to be called, or infinity. */
-  get stalledDueMs(): number {
-    const [oldest] = this.#stalled
-    return oldest === undefined ? Number.POSITIVE_INFINITY : oldest.stalledAtMs + this.#options.stalledMsMax
-  }
-
-  /** Refuses the streams whose limit was not raised in time. Returns their final sizes, for RESET_STREAM. */
-  takeExpired(nowMs: number): { readonly stream: number; readonly finalBytes: number }[] {
-    const expired: { stream: number; finalBytes: number }[] = []
-    for (const stream of this.#stalled) {
-      if (nowMs < stream.stalledAtMs + this.#options.stalledMsMax) break
-      const { id, bytes, dataMax, sentBytes } = stream
-      expired.push({ stream: id, finalBytes: sentBytes })
-      const reason = `the peer takes ${dataMax} of its ${bytes.length} bytes, and no more within ${this.#options.stalledMsMax} ms`
-      this.#finish(stream, 'refused', reason)
-    }
-    return expired
-  }
-
-  /** False when the queue is full; `done` is then not called. */
+  /** False when the queue is full; `done` is then not called. It is called at once for a stream that is too long. */
   offer(bytes: Uint8Array, done: StreamDone): boolean {
-    return this.#queued.offer({
-      bytes,
-      done,
-      id: -1,
-      sentBytes: 0,
-      unacked: 0,
-      dataMax: 0,
-      stalledAtMs: 0,
-      isOver: false,
-    })
+    const stream = { bytes, done, id: -1, sentBytes: 0, unacked: 0, isOver: false }
+    return this.#isRefused(stream) || this.#queued.offer(stream)
+  }
+
+  #isRefused(stream: Outgoing): boolean {
+    const { length } = stream.bytes
+    if (length <= this.#streamDataMax) return false
+    this.#finish(
+      stream,
+      'refused',
+      `the peer takes streams of ${this.#streamDataMax} bytes, and this one has ${length}`,
+    )
+    return true
   }
 
   /** The limits of the handshake; later frames only raise them. */
@@ -137,6 +107,10 @@ export class SendStreams {
     this.#streamDataMax = limits.streamDataMax
     this.raiseData(limits.dataMax)
     this.raiseStreams(limits.streamsMax)
+    for (let left = this.#queued.size; left > 0; left--) {
+      const stream = this.#queued.shift()
+      if (stream !== undefined && !this.#isRefused(stream)) this.#queued.offer(stream)
+    }
   }
 
   raiseData(max: number): void {
@@ -147,44 +121,35 @@ export class SendStreams {
     this.#streamsMax = Math.max(this.#streamsMax, max)
   }
 
-  /** False for a stream that was never opened. */
-  raiseStreamData(id: number, max: number): boolean {
-    const stream = this.#active.get(id)
-    if (stream === undefined || max <= stream.dataMax) return this.#isOpened(id)
-    stream.dataMax = max
-    if (this.#stalled.delete(stream)) this.#sending.push(stream)
-    return true
-  }
-
   /** On STOP_SENDING. Returns the final size, for RESET_STREAM. */
   stop(id: number): { readonly isKnown: boolean; readonly finalBytes: number | undefined } {
     const stream = this.#active.get(id)
-    if (stream === undefined) return { isKnown: this.#isOpened(id), finalBytes: undefined }
+    if (stream === undefined) return { isKnown: this.isOpened(id), finalBytes: undefined }
     this.#finish(stream, 'refused', '')
     return { isKnown: true, finalBytes: stream.sentBytes }
   }
 
-  #isOpened(id: number): boolean {
+  /** Whether a stream has had this id. */
+  isOpened(id: number): boolean {
     return id % ID_STEP === FIRST_ID && (id - FIRST_ID) / ID_STEP < this.#opened
   }
 
   /** The next piece that fits and may be sent. */
-  next(roomBytes: number, nowMs: number): StreamPiece | undefined {
+  next(roomBytes: number): StreamPiece | undefined {
     const lost = this.#nextLost()
     if (lost !== undefined) {
       if (!fits(lost, roomBytes)) return undefined
       this.#lost.shift()
       return this.#hand(lost)
     }
-    const stream = this.#nextStream(nowMs)
+    const stream = this.#nextStream()
     if (stream === undefined || !this.#maySend(stream)) return undefined
     const piece = this.#cut(stream)
     if (!fits(piece, roomBytes)) return undefined
     this.#sentBytes += piece.data.length
     stream.sentBytes += piece.data.length
     stream.unacked += 1
-    if (piece.isLast || stream.sentBytes === stream.dataMax) this.#sending.shift()
-    if (!piece.isLast && stream.sentBytes === stream.dataMax) this.#stall(stream, nowMs)
+    if (piece.isLast) this.#sending = undefined
     return this.#hand(piece)
   }
 
@@ -194,58 +159,37 @@ export class SendStreams {
   }
 
   /** Whether `next` would return a piece, given enough room. */
-  hasToSend(nowMs: number): boolean {
+  hasToSend(): boolean {
     if (this.#nextLost() !== undefined) return true
-    const stream = this.#nextStream(nowMs)
+    const stream = this.#nextStream()
     return stream !== undefined && this.#maySend(stream)
   }
 
   #maySend(stream: Outgoing): boolean {
-    return stream.bytes.length === 0 || this.#creditBytes(stream) > 0
+    return stream.bytes.length === 0 || this.#sentBytes < this.#dataMax
   }
 
-  #creditBytes({ sentBytes, dataMax }: Outgoing): number {
-    return Math.min(dataMax - sentBytes, this.#dataMax - this.#sentBytes)
+  /** The stream to continue, or else the next one, which is opened. */
+  #nextStream(): Outgoing | undefined {
+    if (this.#sending?.isOver === true) this.#sending = undefined
+    return (this.#sending ??= this.#open())
   }
 
-  #nextStream(nowMs: number): Outgoing | undefined {
-    do {
-      while (this.#sending[0]?.isOver === true) this.#sending.shift()
-      if (this.#sending[0] !== undefined) return this.#sending[0]
-    } while (this.#open(nowMs))
-    return undefined
-  }
-
-  /** Opens the next stream, or finishes it at a limit. False when none waits or may be opened. */
-  #open(nowMs: number): boolean {
-    if (this.#opened >= this.#streamsMax || this.#active.size >= this.#options.activeMax) return false
+  #open(): Outgoing | undefined {
+    if (this.#opened >= this.#streamsMax || this.#active.size >= this.#options.activeMax) return undefined
     const stream = this.#queued.shift()
-    if (stream === undefined) return false
-    const isLong = stream.bytes.length > this.#streamDataMax
-    if (isLong && this.#stalled.size >= this.#options.stalledMax) {
-      const reason = `${this.#stalled.size} streams longer than the ${this.#streamDataMax} bytes that the peer takes are waiting`
-      this.#finish(stream, 'busy', reason)
-      return true
-    }
+    if (stream === undefined) return undefined
     stream.id = FIRST_ID + ID_STEP * this.#opened
-    stream.dataMax = this.#streamDataMax
     this.#opened += 1
     this.#active.set(stream.id, stream)
-    if (isLong && stream.dataMax === 0) this.#stall(stream, nowMs)
-    else this.#sending.push(stream)
-    return true
-  }
-
-  #stall(stream: Outgoing, nowMs: number): void {
-    stream.stalledAtMs = nowMs
-    this.#stalled.add(stream)
-    this.#unreported.push(stream)
+    return stream
   }
 
   /** The next bytes that the limits allow. */
   #cut(stream: Outgoing): Piece {
     const { bytes, sentBytes: offset } = stream
-    const data = bytes.subarray(offset, offset + Math.min(this.#options.pieceBytesMax, this.#creditBytes(stream)))
+    const creditBytes = this.#dataMax - this.#sentBytes
+    const data = bytes.subarray(offset, offset + Math.min(this.#options.pieceBytesMax, creditBytes))
     return { stream, offset, data, isLast: offset + data.length === bytes.length, isAcked: false, isQueued: false }
   }
 
@@ -277,7 +221,6 @@ export class SendStreams {
     if (stream.isOver) return
     stream.isOver = true
     this.#active.delete(stream.id)
-    this.#stalled.delete(stream)
     stream.done(outcome, reason)
   }
 
@@ -286,8 +229,7 @@ export class SendStreams {
     for (const stream of [...this.#active.values()]) this.#finish(stream, 'lost', reason)
     for (let stream = this.#queued.shift(); stream !== undefined; stream = this.#queued.shift())
       this.#finish(stream, 'lost', reason)
-    this.#sending = []
-    this.#unreported = []
+    this.#sending = undefined
     this.#lost = []
   }
 }

@@ -104,34 +104,22 @@ test('a stream that the peer stops is refused and reset', (t) => {
   sim.until('the reset has come', () => sim.server.seen.includes('reset 2 77 300'))
 })
 
-test('a stream longer than the window of the peer does not block the others, and is refused unless the window is raised', (t) => {
-  const random = createSeededRandom(seedOf(t))
-  const fixed = simulate({ random, server: { streamDataMax: 1232 } })
-  fixed.send(1, 2000)
-  fixed.send(5, 500)
-  fixed.until('the others have come', () => fixed.outcomes.length === 5, 1000)
-  assert.deepEqual([new Set(fixed.outcomes), fixed.server.whole], [new Set(['delivered']), 5])
-  fixed.until('the server knows which stream waits', () => fixed.server.seen.includes('blocked stream 2 1232'), 1000)
-  fixed.until('the long one has an outcome', () => fixed.outcomes.length === 6, 2500)
-  assert.equal(fixed.outcomes[5], 'refused')
-  assert.match(fixed.reasons[5] ?? '', /1232 of its 2000 bytes/)
-  fixed.until('its reset has come', () => fixed.server.seen.includes('reset 2 0 1232'))
-  fixed.send(1, 500)
-  fixed.until('the connection goes on', () => fixed.outcomes.length === 7)
-  assert.deepEqual([fixed.outcomes[6], fixed.ends.length], ['delivered', 0])
+test('a stream longer than the window of the peer is refused unsent, and neither delays nor ends what the others share', (t) => {
+  const sim = simulate({ random: createSeededRandom(seedOf(t)), server: { streamDataMax: 1232 } })
+  sim.send(1, 2000)
+  sim.send(5, 500)
+  sim.until('all have an outcome', () => sim.outcomes.length === 6, 1000)
+  assert.deepEqual(sim.outcomes, ['refused', ...Array(5).fill('delivered')])
+  assert.match(sim.reasons[0] ?? '', /1232 bytes, and this one has 2000/)
+  sim.send(1, 1233)
+  assert.deepEqual([sim.outcomes.length, sim.outcomes[6]], [7, 'refused'], 'at once')
+  sim.send(1, 1232)
+  sim.until('the one that just fits has come', () => sim.outcomes.length === 8)
+  assert.deepEqual([sim.server.whole, sim.server.streams.size, sim.ends.length], [6, 6, 0])
   assert.deepEqual(
-    fixed.server.seen.filter((one) => one.startsWith('blocked data') || one.startsWith('bad')),
+    sim.server.seen.filter((one) => /^(blocked (data|stream )|bad|reset)/.test(one)),
     [],
   )
-
-  const raising = simulate({
-    random,
-    server: { streamDataMax: 1232, raisesStreamData: true },
-    network: { loss: 0.05, delayMs: 50 },
-  })
-  raising.send(20, 4096)
-  raising.until('all have come', () => raising.outcomes.length === 20)
-  assert.deepEqual([new Set(raising.outcomes), raising.server.whole], [new Set(['delivered']), 20])
 })
 
 test('a forbidden frame ends the connection with its error code', (t) => {

@@ -25,8 +25,6 @@ export type TestServerOptions = {
   readonly streamsMax: number
   /** The window of a stream. More than that ends in `seen`. */
   readonly streamDataMax?: number
-  /** Raises the window of a stream when its data is read. */
-  readonly raisesStreamData?: boolean
   readonly wantsCertificate?: boolean
   readonly sendsRetry?: boolean
 }
@@ -57,7 +55,6 @@ export class TestServer {
   #transcript: Uint8Array[] = []
   #hello: { client: Secret; server: Secret; master: Secret } | undefined
   readonly streams = new Map<number, { bytes: Uint8Array; have: Set<number>; end: number | undefined }>()
-  readonly #streamDataMax = new Map<number, number>()
   readonly seen: string[] = []
   clientCertificate: Uint8Array | undefined
   isDone = false
@@ -182,15 +179,10 @@ export class TestServer {
     stream.bytes.set(data, offset)
     for (let at = offset; at < offset + data.length; at++) stream.have.add(at)
     if ((type & 1) !== 0) stream.end = offset + data.length
-    const max = this.#streamDataMax.get(id) ?? this.#firstStreamDataMax
-    if (offset + data.length > max) this.seen.push(`bad size of stream ${id}`)
-    if (this.#options.raisesStreamData !== true || stream.end !== undefined) return
-    const raised = stream.have.size + this.#firstStreamDataMax
-    this.#streamDataMax.set(id, raised)
-    this.frame((to) => to.u8(0x11).varint(id).varint(raised))
+    if (offset + data.length > this.#streamDataMax) this.seen.push(`bad size of stream ${id}`)
   }
 
-  get #firstStreamDataMax(): number {
+  get #streamDataMax(): number {
     return this.#options.streamDataMax ?? 4096
   }
 
@@ -292,7 +284,7 @@ export class TestServer {
     opaque(0x0f, this.#id)
     if (this.#retryId !== undefined) opaque(0x10, this.#retryId)
     opaque(0x02, this.resetToken)
-    to.varint(0x04).varint(4).varint(0x100000).varint(0x07).varint(2).varint(this.#firstStreamDataMax)
+    to.varint(0x04).varint(4).varint(0x100000).varint(0x07).varint(2).varint(this.#streamDataMax)
     return to.written
   }
 

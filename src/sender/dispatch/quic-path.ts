@@ -39,10 +39,6 @@ const CONNECTION = {
   keepAliveMs: 1000,
   handshakeTimeoutMs: 4000,
   streamsQueuedMax: 512,
-  // Half of the streams that a validator allows an unstaked connection: the others stay free for transactions within its window.
-  streamsStalledMax: 64,
-  // A validator waits no longer for the next bytes of a transaction.
-  streamStalledMsMax: 2000,
 } as const
 /** As Agave's initial window. */
 const WINDOW_BYTES_MIN = 128 * 1232
