@@ -82,6 +82,40 @@ test('caches the leaders until the slot, the schedule or the addresses change', 
   assert.equal(leaders.next(1)[0]?.port, 9000)
 })
 
+test('while no node reports a slot the slots pass by time, up to 16 of them', async () => {
+  for (const slotMs of [400, 200]) {
+    const clock = createManualClock()
+    let slot = 4
+    const callNode = async (method: string, params: readonly unknown[]) => {
+      const names = [A, B, C, D, E]
+      if (method === 'getClusterNodes') return names.map((pubkey, n) => ({ pubkey, tpuQuic: `10.0.0.${n}:8009` }))
+      return Array.from({ length: 1000 }, (_, at) => names[Math.floor(((params[0] as number) + at) / 4) % 5])
+    }
+    using leaders = startLeaders({ callNode, slot: () => slot, slotMs: () => slotMs, clock, allowPrivate: true })
+    await clock.advanceAsync(1000)
+    const current = () => leaders.next(1)[0]?.identity
+    slot = 7
+    assert.equal(current(), B)
+    clock.advance(slotMs - 1)
+    assert.equal(current(), B, 'the last slot of its four')
+    clock.advance(1)
+    assert.equal(current(), C)
+    slot = 8
+    assert.equal(current(), C)
+    clock.advance(4 * slotMs)
+    assert.equal(current(), D)
+    slot = 9
+    assert.equal(current(), C, 'what a node reports counts')
+    clock.advance(15 * slotMs)
+    assert.equal(current(), B, 'slot 24')
+    // Slot 25. The chain may have stopped.
+    clock.advance(1000 * slotMs)
+    assert.equal(current(), B)
+    slot = 12
+    assert.equal(current(), D)
+  }
+})
+
 test('opens connections in advance, limited in number and rate', () => {
   const clock = createManualClock()
   const opened: string[] = []

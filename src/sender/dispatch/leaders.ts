@@ -35,6 +35,8 @@ const RETRY_MS = 2000
 const LEADER_SLOTS = 4
 /** A leader has four slots in a row, so this many slots hold at least 32 leaders. */
 const SEARCH_SLOTS = 256
+/** Four leaders: nodes that report no slot for longer may be on a chain that has stopped. */
+const UNREPORTED_SLOTS_MAX = 16
 
 /** Polls a part of the leader schedule and the addresses of the cluster from an upstream node. */
 export function startLeaders({ callNode, slot, slotMs, clock, allowPrivate }: LeadersDeps): Leaders {
@@ -45,10 +47,19 @@ export function startLeaders({ callNode, slot, slotMs, clock, allowPrivate }: Le
   let contactsDueMs = 0
   let isClosed = false
   let isAsking = false
+  let reported = { slot: 0, atMs: 0 }
   /** Cache of `next`, which is called for every transaction and changes once per slot. */
   let found = { slot: -1, byCount: new Map<number, readonly Leader[]>() }
 
   const known = () => contacts?.size ?? 0
+
+  /** Slots pass by time, also while a leader is absent or the nodes are late to report; without that, past leaders would be sent to. */
+  function currentSlot(): number {
+    const newest = slot()
+    const nowMs = clock.monotonicMs()
+    if (newest !== reported.slot) reported = { slot: newest, atMs: nowMs }
+    return newest + Math.min(UNREPORTED_SLOTS_MAX, Math.floor((nowMs - reported.atMs) / slotMs()))
+  }
 
   /** The list comes from a node: it must not direct connections into the operator's own network. */
   function addressOf(text: string): { ip: string; port: number } | undefined {
@@ -109,7 +120,7 @@ export function startLeaders({ callNode, slot, slotMs, clock, allowPrivate }: Le
 
   return {
     next(count) {
-      const now = slot()
+      const now = currentSlot()
       if (found.slot !== now) found = { slot: now, byCount: new Map() }
       const leaders = found.byCount.get(count) ?? find(now, count)
       found.byCount.set(count, leaders)
