@@ -30,9 +30,11 @@ export type LeaderConnections = Disposable & {
   readonly open: number
 }
 
-/** Half of the 8 new connections per minute that a validator accepts from an address (agave: QUIC connection rate limit). */
+/** Half of what a validator accepts from an address: 8 new connections per minute, all of them at once if need be (agave: ConnectionRateLimiter). */
 const CONNECTS_PER_MINUTE = 4
-const CONNECTS_BURST = 2
+const CONNECTS_BURST = 4
+/** Between two attempts: a peer that has closed a connection closes the next one as well. A connection of a leader whose slots have come is older. */
+const CONNECT_EVERY_MS = 4000
 /** A connection is closed when it was not used for this time. */
 const KEEP_MS = 30_000
 /** An unstaked connection may open 20 streams in 100 ms. */
@@ -41,6 +43,8 @@ const BURST_MS = 100
 type Entry = {
   readonly leader: Leader
   readonly connects: TokenBucket
+  /** When the next attempt may be made. */
+  connectDueMs: number
   readonly streams: TokenBucket
   connection: ReturnType<OpenLeader> | undefined
   usedAtMs: number
@@ -67,6 +71,7 @@ export function createLeaderConnections(
     entry ??= {
       leader,
       connects: new TokenBucket({ capacity: CONNECTS_BURST, perSecond: CONNECTS_PER_MINUTE / 60 }, nowMs),
+      connectDueMs: nowMs,
       streams: new TokenBucket({ capacity: streamsBurst, perSecond: perLeaderPerSecond }, nowMs),
       connection: undefined,
       usedAtMs: nowMs,
@@ -79,7 +84,10 @@ export function createLeaderConnections(
   }
 
   function connect(entry: Entry): void {
-    if (entry.connection !== undefined || isClosed || !entry.connects.take(1, clock.monotonicMs())) return
+    const nowMs = clock.monotonicMs()
+    if (entry.connection !== undefined || isClosed || nowMs < entry.connectDueMs) return
+    if (!entry.connects.take(1, nowMs)) return
+    entry.connectDueMs = nowMs + CONNECT_EVERY_MS
     const connection = open(entry.leader, {
       onOpen() {},
       onEnd(end) {

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createManualClock } from '../../core/clock.ts'
+import { createLeaderConnections, type OpenLeader } from './leader-connections.ts'
+
+const leader = (identity: string, port: number) => ({
+  identity,
+  ip: '192.0.2.1',
+  port,
+  address: `192.0.2.1:${port}`,
+})
+
+/** Connections that end when the test says so, with the times at which they were opened by address. */
+function start() {
+  const clock = createManualClock()
+  const openedAtMs = new Map<string, number[]>()
+  const ends = new Map<string, () => void>()
+  const open: OpenLeader = ({ address }, on) => {
+    openedAtMs.set(address, [...(openedAtMs.get(address) ?? []), clock.monotonicMs()])
+    ends.set(address, () => on.onEnd({ by: 'peer', code: 4, isApplication: true, message: 'too_many' }))
+    return { state: 'open', send: () => true, close() {} }
+  }
+  const connections = createLeaderConnections({ connectionsMax: 8, perLeaderPerSecond: 180 }, { clock, open })
+  return {
+    clock,
+    connections,
+    end: (address: string) => ends.get(address)?.(),
+    openedAtMs: (address: string) => openedAtMs.get(address) ?? [],
+    [Symbol.dispose]: () => connections[Symbol.dispose](),
+  }
+}
+
+test('a relay that closes every connection is tried four times in twelve seconds, then rarely, for all its leaders together', () => {
+  using run = start()
+  const relayed = ['a', 'b', 'c'].map((identity) => leader(identity, 8009))
+  const startMs = run.clock.monotonicMs()
+  for (let passedMs = 0; passedMs < 60_000; passedMs += 200) {
+    run.connections.warm(relayed)
+    for (const one of relayed) run.connections.send(one, new Uint8Array(1), () => {})
+    run.end('192.0.2.1:8009')
+    run.clock.advance(200)
+  }
+  const seconds = run.openedAtMs('192.0.2.1:8009').map((atMs) => (atMs - startMs) / 1000)
+  assert.deepEqual(seconds, [0, 4, 8, 12, 16, 30, 44.8, 59.8])
+})
+
+test('a connection that ends in the slots of its leader is replaced at once, whatever other leaders refuse', () => {
+  using run = start()
+  const [current, ...next] = Array.from({ length: 6 }, (_, n) => leader(`leader ${n}`, 8000 + n)) as [
+    ReturnType<typeof leader>,
+    ...ReturnType<typeof leader>[],
+  ]
+  for (let passedMs = 0; passedMs < 12_800; passedMs += 200) {
+    run.connections.warm([current, ...next])
+    for (const { address } of next) run.end(address)
+    run.clock.advance(200)
+  }
+  for (let times = 1; times <= 3; times++) {
+    run.end(current.address)
+    assert.equal(run.connections.isUsable(current), false)
+    run.connections.warm([current, ...next])
+    assert.equal(run.connections.isUsable(current), true)
+    assert.equal(run.openedAtMs(current.address).length, 1 + times)
+    run.clock.advance(4000)
+  }
+})
