@@ -229,10 +229,10 @@ async function checkPort({ name, option }: Server, running: boolean, ports: Port
 }
 
 /** Throws for the addresses of a reloaded configuration that this process could not listen on after a restart. Ports that it has itself are free then. */
-export async function refuseNewPorts(present: Config, next: Config, parts: readonly ConfigPart[]): Promise<void> {
-  const own = listenersOf(present).map(({ option }) => option)
+export async function refuseNewPorts(present: readonly Server[], next: readonly Server[]): Promise<void> {
+  const own = present.map(({ option }) => option)
   const faults: (Finding & { level: 'bad' })[] = []
-  for (const server of listenersOf(next, parts)) {
+  for (const server of next) {
     if (own.some(({ listen }) => listen === server.option.listen)) continue
     const { port } = listenAddress(server.option)
     const isOwnPort = own.some((option) => listenAddress(option).port === port)

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { test } from 'node:test'
 import { temporaryFolder } from '../../../../test/support/cli.ts'
 import { silentLogger } from '../../../platform/telemetry/logger.ts'
+import type { ConfigPart } from './config.ts'
 import { reloadFrom } from './reload.ts'
 import { loadSettings } from './settings.ts'
 
@@ -10,7 +13,12 @@ const node = (name: string, more = '') =>
   `[[upstreams.nodes]]\nname = "${name}"\nrpc = "http://192.0.2.1:8899"\ngrpc = "http://192.0.2.1:10000"\n${more}\n`
 
 /** A process on a configuration of these nodes, as `sluice serve` reloads it. */
-async function start(text: string, files: Readonly<Record<string, string>> = {}, sections?: readonly string[]) {
+async function start(
+  text: string,
+  files: Readonly<Record<string, string>> = {},
+  sections?: readonly string[],
+  parts: readonly ConfigPart[] = ['upstreams', 'metrics', 'billing', 'notices'],
+) {
   const home = await temporaryFolder()
   for (const [name, content] of Object.entries(files)) writeFileSync(home.file(name), content, { mode: 0o600 })
   const file = home.file('sluice.toml')
@@ -20,7 +28,7 @@ async function start(text: string, files: Readonly<Record<string, string>> = {},
     log: { ...silentLogger },
     readSettings,
     env: {},
-    partsOf: () => ['upstreams', 'metrics', 'billing', 'notices'],
+    partsOf: () => parts,
     setNodes: () => Promise.resolve([]),
     ...(sections && { sections }),
   })
@@ -155,4 +163,19 @@ test('a process of one service reports the addresses that customers use, of ever
     `host = "rpc.example.net"\n${node('a')}[sender]\npublicUrl = "https://send.example.net"\nresendMs = 500\n[bundle.ws]\npublicUrl = "wss://rpc.example.net"\n`,
   )
   assert.deepEqual(needRestart.toSorted(), ['bundle.ws.publicUrl', 'host', 'sender.publicUrl'])
+})
+
+test('a process of one service reloads where the section of its service is off for `serve`, and refuses a port that another process has', async () => {
+  const services: readonly ConfigPart[] = ['sender', 'indexer', 'execution']
+  for (const part of services) {
+    await using own = createServer()
+    await once(own.listen(0, '127.0.0.1'), 'listening')
+    await using other = createServer()
+    await once(other.listen(0, '127.0.0.1'), 'listening')
+    const listenOn = (server: typeof own) =>
+      `[metrics]\nlisten = "127.0.0.1:0"\n[${part}]\nenabled = false\nlisten = "127.0.0.1:${(server.address() as AddressInfo).port}"\n`
+    await using on = await start(listenOn(own), {}, ['log', 'metrics', part], ['metrics', part])
+    assert.deepEqual((await on.reload(listenOn(own))).message, ['nothing changed'], part)
+    await assert.rejects(on.reload(listenOn(other)), /is in use by another process/, part)
+  }
 })

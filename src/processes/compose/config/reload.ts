@@ -4,7 +4,7 @@ import { ServiceError } from '../../../core/error.ts'
 import { resolveSecret } from '../../../platform/config/secret-ref.ts'
 import type { Logger } from '../../../platform/telemetry/logger.ts'
 import type { NodeChange } from '../../../upstreams/pool/members.ts'
-import { refuseNewPorts } from './check-listeners.ts'
+import { listenersOf, refuseNewPorts } from './check-listeners.ts'
 import type { Config, ConfigPart } from './config.ts'
 import { refuseFaults, secretRefsOf } from './faults.ts'
 import { mergedNames } from './merged-nodes.ts'
@@ -121,7 +121,7 @@ async function readAndApplyNodes(started: Settings, { readSettings, setNodes, en
   const next = await readSettings()
   const parts = partsOf(next.config)
   await refuseFaults(next, { env, parts })
-  await refuseNewPorts(started.config, next.config, parts)
+  await refuseNewPorts(listenersOf(started.config, partsOf(started.config)), listenersOf(next.config, parts))
   return { next, nodes: await setNodes(next) }
 }
 
