@@ -18,8 +18,15 @@ export type RedisServer = AsyncDisposable & {
 
 const READY_WITHIN_MS = 15_000
 
+type Options = {
+  /** Of the default user. */
+  readonly password?: string
+  /** A further user, who may do everything. */
+  readonly user?: { readonly name: string; readonly password: string }
+}
+
 /** A redis-server on a free loopback port, in a temporary folder, without persistence. */
-export async function startRedis(options: { password?: string } = {}): Promise<RedisServer> {
+export async function startRedis(options: Options = {}): Promise<RedisServer> {
   const port = await freePort()
   const dir = await mkdtemp(join(tmpdir(), 'sluice-redis-'))
   let child: ChildProcess | undefined
@@ -27,6 +34,8 @@ export async function startRedis(options: { password?: string } = {}): Promise<R
   async function start(): Promise<void> {
     const args = ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', dir, '--save', '', '--appendonly', 'no']
     if (options.password !== undefined) args.push('--requirepass', options.password)
+    if (options.user !== undefined)
+      args.push('--user', options.user.name, 'on', `>${options.user.password}`, '~*', '&*', '+@all')
     const started = spawn('redis-server', args, { stdio: 'ignore' })
     child = started
     const failed = new Promise<never>((_, reject) => started.once('error', reject))

@@ -57,6 +57,25 @@ describe('redis link', () => {
     )
   })
 
+  test('a user of the access control list, named in the address, is authenticated with the password', async () => {
+    await using server = await startRedis({ password: 'of-default', user: { name: 'sluice', password: 'of-sluice' } })
+    const url = server.url.replace('//', '//sluice@')
+    const { link } = open({ url: `${url}/3`, password: new Secret('of-sluice') })
+    await using _ = link
+    await link.tried
+    assert.deepEqual(await link.run(COUNT, ['n'], ['1']), { ok: true, reply: 1 })
+    const sources = { env: { RIGHT: 'of-sluice', WRONG: 'of-default' } }
+    await pingRedis({ url, password: 'env:RIGHT' }, sources, systemClock)
+    await assert.rejects(pingRedis({ url, password: 'env:WRONG' }, sources, systemClock), /WRONGPASS/)
+  })
+
+  test('an address that cannot be used is refused at once, and ends no process', async () => {
+    for (const url of ['redis://127.0.0.1:6379/cache', 'redis://127.0.0.1:70000']) {
+      assert.throws(() => open({ url }), { code: 'config-invalid' })
+      await assert.rejects(pingRedis({ url }, { env: {} }, systemClock), { code: 'config-invalid' })
+    }
+  })
+
   test('a server that does not reply counts as down', async () => {
     await using server = await startRedis()
     const { link } = open({ url: server.url, responseTimeoutMs: 200, connectTimeoutMs: 200 })

@@ -5,9 +5,10 @@ import { messageOf, ServiceError } from '../../core/error.ts'
 import type { Random } from '../../core/random.ts'
 import { resolveSecret, type Secret, type SecretSources } from '../config/secret-ref.ts'
 import type { Logger } from '../telemetry/logger.ts'
+import { parseRedisUrl, type RedisLocation } from './redis-url.ts'
 
 export type RedisOptions = {
-  /** `redis://HOST:PORT/DB` or `rediss://…`, without a password. */
+  /** As `parseRedisUrl` reads it, without a password. */
   readonly url: string
   readonly password?: Secret | undefined
   /** For the connection and the replies to its first commands together. */
@@ -45,6 +46,8 @@ export function createRedisScript(text: string): RedisScript {
   return { text, sha1: createHash('sha1').update(text).digest('hex') }
 }
 
+type ClientOptions = Pick<RedisOptions, 'password' | 'connectTimeoutMs' | 'commandsMax'>
+
 /** The used part of the library's client. */
 type Client = {
   readonly isOpen: boolean
@@ -59,13 +62,15 @@ type Client = {
  * The library does not reconnect: this module replaces a lost connection and decides when. It is loaded with the first connection: it takes a quarter of
  * a second of CPU time, and most processes have no Redis.
  */
-async function makeClient(options: RedisOptions): Promise<Client> {
+async function makeClient({ host, port, tls, user, database }: RedisLocation, options: ClientOptions): Promise<Client> {
   const { createClient } = await import('@redis/client')
-  const { url, password, connectTimeoutMs = DEFAULTS.connectTimeoutMs, commandsMax = DEFAULTS.commandsMax } = options
+  const { password, connectTimeoutMs = DEFAULTS.connectTimeoutMs, commandsMax = DEFAULTS.commandsMax } = options
   return createClient({
-    url,
+    // Not as one `url`: from one with a user name the library takes the password too, and uses no other.
+    ...(user === undefined ? {} : { username: user }),
     ...(password === undefined ? {} : { password: password.reveal() }),
-    socket: { connectTimeout: connectTimeoutMs, reconnectStrategy: false },
+    database,
+    socket: { host, port, ...(tls ? { tls } : {}), connectTimeout: connectTimeoutMs, reconnectStrategy: false },
     disableOfflineQueue: true,
     // The commands in flight are limited here; the library's own commands of a new connection come on top.
     commandsQueueMaxLength: commandsMax + 16,
@@ -79,6 +84,7 @@ type Pending = { readonly sentAtMs: number; settle(outcome: RedisOutcome): void 
 
 export function openRedis(given: RedisOptions, deps: RedisDeps): RedisLink {
   const options = { ...DEFAULTS, ...given }
+  const location = parseRedisUrl(options.url)
   const { clock, log, random } = deps
   const backoff = createBackoff(RETRY, random)
   // In the order they were sent, which is the order of the replies.
@@ -93,7 +99,7 @@ export function openRedis(given: RedisOptions, deps: RedisDeps): RedisLink {
   let wasReplica = false
 
   async function connect(): Promise<void> {
-    const candidate = await makeClient(options)
+    const candidate = await makeClient(location, options)
     if (isClosed) return tried.resolve()
     let cause = 'connection closed'
     candidate.on('error', (error: unknown) => {
@@ -221,7 +227,7 @@ export async function pingRedis(
   clock: Clock,
 ): Promise<void> {
   const password = position.password === undefined ? undefined : await resolveSecret(position.password, sources)
-  const client = await makeClient({ url: position.url, password })
+  const client = await makeClient(parseRedisUrl(position.url), { password })
   client.on('error', () => {})
   try {
     const pinged = client.connect().then(() => client.sendCommand(['PING']))
