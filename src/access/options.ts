@@ -1,7 +1,9 @@
 import { z } from 'zod'
 import { GRPC_KINDS, type Limits } from '../contract/limits.ts'
 import { integer, section } from '../contract/option-fields.ts'
+import { parsedBy } from '../platform/config/parsed-by.ts'
 import { isSecretRef, SECRET_REF_RULE } from '../platform/config/secret-ref.ts'
+import { parseRedisUrl } from '../platform/db/redis-url.ts'
 import { BATCH_ITEMS_DEFAULT, BUILT_IN_PLANS, findPlanFaults, type Plans, REQUEST_BYTES_DEFAULT } from './plan.ts'
 
 const MIB = 1024 * 1024
@@ -76,6 +78,10 @@ export const plansSchema = z
 const secretReference = z.string().refine(isSecretRef, SECRET_REF_RULE)
 
 const hasNoPassword = (url: string) => !URL.canParse(url) || new URL(url).password === ''
+const PASSWORD_ELSEWHERE = {
+  error: 'put the password into a file or the environment and name it as password',
+  abort: true,
+}
 
 const store = z.discriminatedUnion('engine', [
   z.strictObject({
@@ -105,9 +111,12 @@ const USAGE_KEEP_DAYS_MIN = 62
 const sharedQuota = z.strictObject({
   url: z
     .string()
-    .regex(/^rediss?:\/\//, 'give redis://HOST:PORT or rediss://HOST:PORT')
-    .refine(hasNoPassword, 'put the password into a file or the environment and name it as password')
-    .describe('Address of Redis or Valkey, without its password.'),
+    .regex(/^rediss?:\/\//, { error: 'give redis://HOST:PORT or rediss://HOST:PORT', abort: true })
+    .refine(hasNoPassword, PASSWORD_ELSEWHERE)
+    .superRefine(parsedBy(parseRedisUrl))
+    .describe(
+      'Address of Redis or Valkey, without its password: redis://USER@HOST:PORT/NUMBER, where the user of its access control list and the number of the database may be left out.',
+    ),
   password: secretReference.optional().describe('Reference to the password of the server.'),
   keyPrefix: z
     .string()

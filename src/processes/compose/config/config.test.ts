@@ -9,6 +9,11 @@ function refused(config: Record<string, unknown>): string[] {
   return (configSchema.safeParse(config).error?.issues ?? []).map(({ path }) => path.join('.'))
 }
 
+/** What is wrong with this configuration, by key. */
+function faults(config: Record<string, unknown>): [key: string, message: string][] {
+  return (configSchema.safeParse(config).error?.issues ?? []).map(({ path, message }) => [path.join('.'), message])
+}
+
 test('a text that is no address and no network is refused with its key', () => {
   const keys = [
     ...['bundle', 'sender', 'execution', 'indexer', 'admin'].map((part) => [part, 'trustedProxies'] as const),
@@ -61,4 +66,21 @@ test('the process of the embedded database may use more than the memory of the d
   const clickhouse = { url: 'http://127.0.0.1:8124', user: 'sluice', password: 'env:CLICKHOUSE' }
   const indexer = { engine: 'clickhouse', clickhouse, store: { memoryBytes: 2048 * MIB } }
   assert.deepEqual(configSchema.safeParse({ indexer }).error?.issues, undefined)
+})
+
+test('an address of Redis that cannot be used is refused with its key and what is wrong with it', () => {
+  const refusedAs = (url: string) => faults({ access: { quota: { shared: { url } } } })
+  for (const [url, reason] of [
+    ['redis://127.0.0.1:6379/cache', /database that is no number/],
+    ['redis://127.0.0.1:70000', /port/],
+    ['redis://u:hunter2@127.0.0.1', /put the password into a file/],
+    ['127.0.0.1:6379', /give redis:/],
+  ] as const) {
+    const [fault, ...more] = refusedAs(url)
+    assert.deepEqual([fault?.[0], more], ['access.quota.shared.url', []], url)
+    assert.match(fault?.[1] ?? '', reason)
+    assert.doesNotMatch(fault?.[1] ?? '', /hunter2/)
+  }
+  for (const url of ['redis://127.0.0.1', 'rediss://sluice@cache.example.net:6380/2'])
+    assert.deepEqual(refusedAs(url), [])
 })
