@@ -51,3 +51,9 @@ test('refuses invalid options, and does not repeat a literal secret', () => {
   }
   assert.throws(() => parseUpstreamsOptions({ nodes: [node, node] }), /same name/)
 })
+
+test('a first delay of the breaker above the largest one is refused with its key, also against the default', () => {
+  for (const breaker of [{ firstMs: 200, maxMs: 100 }, { firstMs: 2000 }, { maxMs: 50 }])
+    assert.throws(() => parseUpstreamsOptions({ breaker }), /must not be above upstreams\.breaker\.maxMs/)
+  assert.equal(parseUpstreamsOptions({ breaker: { firstMs: 1500 } }).breaker.firstMs, 1500)
+})

@@ -92,22 +92,29 @@ const health = z.strictObject({
     ),
 })
 
-const breaker = z.strictObject({
-  failuresInRow: integer(1, 1000)
-    .default(5)
-    .describe('Failed calls in a row after which a node is taken out of rotation.'),
-  failuresShare: z
-    .number()
-    .gt(0)
-    .max(1)
-    .default(0.5)
-    .describe('Share of failed calls in the last ten seconds after which a node is taken out of rotation.'),
-  failuresShareCalls: integer(1, 100_000).default(20).describe('Calls in ten seconds from which on the share counts.'),
-  firstMs: integer(10, 60_000)
-    .default(100)
-    .describe('First delay before a node out of rotation is probed again; the delay grows.'),
-  maxMs: integer(10, 60_000).default(1500).describe('Largest delay between two such probes.'),
-})
+const breaker = z
+  .strictObject({
+    failuresInRow: integer(1, 1000)
+      .default(5)
+      .describe('Failed calls in a row after which a node is taken out of rotation.'),
+    failuresShare: z
+      .number()
+      .gt(0)
+      .max(1)
+      .default(0.5)
+      .describe('Share of failed calls in the last ten seconds after which a node is taken out of rotation.'),
+    failuresShareCalls: integer(1, 100_000)
+      .default(20)
+      .describe('Calls in ten seconds from which on the share counts.'),
+    firstMs: integer(10, 60_000)
+      .default(100)
+      .describe('First delay before a node out of rotation is probed again; the delay grows.'),
+    maxMs: integer(10, 60_000).default(1500).describe('Largest delay between two such probes.'),
+  })
+  .refine(({ firstMs, maxMs }) => firstMs <= maxMs, {
+    path: ['firstMs'],
+    error: 'must not be above upstreams.breaker.maxMs: the delay grows from the one to the other',
+  })
 
 const calls = z.strictObject({
   deadlineMs: integer(100, 600_000).default(10_000).describe('From forwarding a call to its response.'),
