@@ -3,6 +3,7 @@ import { listenerOption } from '../contract/listener-option.ts'
 import { integer } from '../contract/option-fields.ts'
 import { publicUrlOption } from '../contract/public-url-option.ts'
 import { ADDRESS_REF_RULE, isAddressRef } from '../platform/config/address-ref.ts'
+import { credentialHeaderOption } from '../platform/config/credential-header.ts'
 import { networkOption } from '../platform/config/network-option.ts'
 import { isSecretRef, SECRET_REF_RULE } from '../platform/config/secret-ref.ts'
 import { parseRemoteAddress } from '../platform/net/pinned-address.ts'
@@ -35,11 +36,7 @@ const path = z.strictObject({
     )
     .describe('URL that sendTransaction is posted to, or a reference to it.'),
   credential: z.string().refine(isSecretRef, SECRET_REF_RULE).optional().describe('Reference to its credential.'),
-  credentialHeader: z
-    .string()
-    .regex(/^[a-z][a-z0-9-]{0,62}$/, 'a header name in lower case')
-    .default('x-token')
-    .describe('Header that carries the credential.'),
+  credentialHeader: credentialHeaderOption.default('x-token').describe('Header that carries the credential.'),
   allowPrivate: z.boolean().default(false).describe('Allow an address on loopback or in a private network.'),
   perSecond: integer(1, 100_000)
     .default(1000)
@@ -117,7 +114,7 @@ const quic = z.strictObject({
   allowPrivate: z.boolean().default(false).describe('Allow leaders on loopback or in private networks.'),
 })
 
-export const senderOptions = z.strictObject({
+const fields = z.strictObject({
   enabled: z.boolean().default(true).describe('Run the sender.'),
   ...listenerOption('127.0.0.1:8901'),
   ...publicUrlOption('http'),
@@ -163,6 +160,16 @@ export const senderOptions = z.strictObject({
   rpc: z.array(path).max(PATHS_MAX).default([]).describe('Other RPC nodes to send to.'),
   relays: z.array(path).max(PATHS_MAX).default([]).describe('Relays of the block-engine kind to send to.'),
   quic: quic.prefault({}).describe('QUIC directly to leaders.'),
+})
+
+/** Receipts and metrics tell paths apart by their names. */
+export const senderOptions = fields.superRefine(({ rpc, relays }, context) => {
+  const names = [...rpc, ...relays].map(({ name }) => name)
+  const repeated = new Set(names.filter((name, at) => names.indexOf(name) !== at))
+  for (const name of repeated) {
+    const message = `two of sender.rpc and sender.relays are named ${name}: give each a name of its own`
+    context.addIssue({ code: 'custom', message })
+  }
 })
 
 export type SenderOptions = z.output<typeof senderOptions>

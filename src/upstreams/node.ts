@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Clock } from '../core/clock.ts'
-import { ServiceError } from '../core/error.ts'
 import type { Random } from '../core/random.ts'
+import { credentialText } from '../platform/config/credential-text.ts'
 import type { Secret } from '../platform/config/secret-ref.ts'
 import { createHttpPool, type HttpPool, type HttpPoolOptions } from '../platform/http/client/pool.ts'
 import {
@@ -311,13 +311,7 @@ class EndpointCandidate implements NodeCandidate {
 
 function credentialHeaders({ name, credential, credentialHeader }: NodeSpec): Readonly<Record<string, string>> {
   if (credential === undefined) return {}
-  const text = credential.reveal()
-  if (!/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(text)) {
-    throw new ServiceError('secret-invalid', `the credential of node ${name} is not a valid header value`, {
-      fields: { node: name },
-      fix: 'Check the file or variable it is read from for line breaks and unusual characters.',
-    })
-  }
+  const text = credentialText(credential, `the credential of node ${name}`, { node: name })
   const isBare = credentialHeader === 'authorization' && !text.includes(' ')
   return { [credentialHeader]: isBare ? `Bearer ${text}` : text }
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { integer } from '../contract/option-fields.ts'
 import { ADDRESS_REF_RULE, isAddressRef } from '../platform/config/address-ref.ts'
+import { credentialHeaderOption } from '../platform/config/credential-header.ts'
 import { isSecretRef, SECRET_REF_RULE } from '../platform/config/secret-ref.ts'
 import { parseRemoteAddress } from '../platform/net/pinned-address.ts'
 import { NODES_MAX } from './nodes-max.ts'
@@ -15,12 +16,6 @@ const address = (protocols: readonly string[], example: string) =>
       (text) => isAddressRef(text) || parseRemoteAddress(text, protocols) !== undefined,
       `give an address such as ${example}; ${ADDRESS_REF_RULE}`,
     )
-
-const credentialHeader = z
-  .string()
-  .regex(/^[a-z][a-z0-9-]{0,62}$/, 'a header name in lower case')
-  .refine((name) => !RESERVED_HEADERS.includes(name), 'this header is reserved by the protocol')
-const RESERVED_HEADERS = ['host', 'content-length', 'content-type', 'connection', 'transfer-encoding', 'te', 'upgrade']
 
 const nodeName = z
   .string()
@@ -40,7 +35,7 @@ const node = z
       .refine(isSecretRef, SECRET_REF_RULE)
       .optional()
       .describe("Reference to this node's own credential."),
-    credentialHeader: credentialHeader
+    credentialHeader: credentialHeaderOption
       .default('x-token')
       .describe('The header that carries the credential; in authorization it follows the scheme Bearer.'),
     allowPrivate: z
@@ -146,7 +141,7 @@ export const upstreamsOptions = z.strictObject({
     .boolean()
     .default(false)
     .describe('Allows loopback and private addresses for nodes. Link-local and metadata addresses are never allowed.'),
-  dedicatedCredentialHeader: credentialHeader
+  dedicatedCredentialHeader: credentialHeaderOption
     .default('x-token')
     .describe('Header for the credential of a dedicated node.'),
   health: health.prefault({}).describe('When a node is in rotation.'),

@@ -1,7 +1,8 @@
 import { ServiceError } from '../../core/error.ts'
 import type { LoadedConfig } from '../../platform/config/file.ts'
-import { isSecretRef, resolveSecret } from '../../platform/config/secret-ref.ts'
+import { isSecretRef } from '../../platform/config/secret-ref.ts'
 import type { Config } from '../../processes/compose/config/config.ts'
+import { checkSecretRef } from '../../processes/compose/config/faults.ts'
 import { bad, type Finding, ok } from '../../processes/compose/config/finding.ts'
 
 /** The end of the finding about a variable that only the running process has. */
@@ -22,7 +23,7 @@ export async function checkSecrets(
       continue
     }
     try {
-      await resolveSecret(value as string, { env, folder: loaded.folder })
+      await checkSecretRef(key, value as string, { env, folder: loaded.folder })
       findings.push(ok('secret', key))
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { createManualClock } from '../../core/clock.ts'
 import { createSeededRandom } from '../../core/random.ts'
+import { Secret } from '../../platform/config/secret-ref.ts'
 import { parseSenderOptions } from '../options.ts'
 import { createHttpPath, createUpstreamPath } from './http-paths.ts'
 
@@ -60,4 +61,21 @@ test('the upstream path keeps half of its calls for new transactions', () => {
     assert.equal(path.hasSpare, expected)
     path.send(JOB, () => assert.fail('no response was expected'))
   }
+})
+
+test('a credential that is no header value is refused with its path, and without quoting it', () => {
+  const [options] = parseSenderOptions({ relays: [{ name: 'relay', url: 'https://relay.example.net' }] }).relays
+  assert.ok(options !== undefined)
+  const open = (text: string) =>
+    createHttpPath(options, { clock: createManualClock(), random: createSeededRandom(1), credential: new Secret(text) })
+  // A file that ends with a blank line: only its last line break is no part of the secret.
+  for (const text of ['hunter2\n', 'hunter2\r\nx: y', ' hunter2', 'hünter2'])
+    assert.throws(
+      () => open(text),
+      (error: Error) =>
+        'code' in error &&
+        error.code === 'secret-invalid' &&
+        error.message === 'the credential of the path relay is not a valid header value',
+    )
+  using _path = open('hunter2 and a word')
 })

@@ -1,6 +1,7 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Random } from '../../core/random.ts'
 import { TokenBucket } from '../../core/token-bucket.ts'
+import { credentialText } from '../../platform/config/credential-text.ts'
 import type { Secret } from '../../platform/config/secret-ref.ts'
 import { createHttpPool } from '../../platform/http/client/pool.ts'
 import { createPinnedAddress, type PinnedAddressDeps, parseRemoteAddress } from '../../platform/net/pinned-address.ts'
@@ -63,7 +64,7 @@ export function createHttpPath(options: PathOptions, deps: HttpPathDeps): Path &
   const address = createPinnedAddress(remote, { allowPrivate: options.allowPrivate }, lookup)
   const pool = createHttpPool(
     {
-      headers: deps.credential === undefined ? {} : { [options.credentialHeader]: deps.credential.reveal() },
+      headers: credentialHeaders(options, deps.credential),
       connectionsMax: inFlightMax,
       waitingMax: inFlightMax,
       ca: deps.ca,
@@ -106,6 +107,14 @@ export function createHttpPath(options: PathOptions, deps: HttpPathDeps): Path &
     },
     [Symbol.dispose]: () => pool[Symbol.dispose](),
   }
+}
+
+function credentialHeaders(
+  { name, credentialHeader }: PathOptions,
+  credential: Secret | undefined,
+): Readonly<Record<string, string>> {
+  if (credential === undefined) return {}
+  return { [credentialHeader]: credentialText(credential, `the credential of the path ${name}`) }
 }
 
 /** A result means taken. The message of an error comes from outside, so it is shortened and stripped to ASCII. */

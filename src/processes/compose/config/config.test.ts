@@ -84,3 +84,38 @@ test('an address of Redis that cannot be used is refused with its key and what i
   for (const url of ['redis://127.0.0.1', 'rediss://sluice@cache.example.net:6380/2'])
     assert.deepEqual(refusedAs(url), [])
 })
+
+test('a header that a client sets itself carries no credential, of a node or of a path of the sender', () => {
+  const configs = (credentialHeader: string): Record<string, Record<string, unknown>> => {
+    const remote = { name: 'a', url: 'https://relay.example.net', credentialHeader }
+    return {
+      'sender.rpc.0.credentialHeader': { sender: { rpc: [remote] } },
+      'sender.relays.0.credentialHeader': { sender: { relays: [remote] } },
+      'upstreams.nodes.0.credentialHeader': {
+        upstreams: { nodes: [{ name: 'a', rpc: 'https://node.example.net', credentialHeader }] },
+      },
+    }
+  }
+  for (const name of [
+    'host',
+    'content-length',
+    'content-type',
+    'transfer-encoding',
+    'grpc-timeout',
+    'sec-websocket-key',
+  ])
+    for (const [key, config] of Object.entries(configs(name))) assert.deepEqual(refused(config), [key], name)
+  for (const name of ['x-token', 'authorization', 'x-api-key'])
+    for (const config of Object.values(configs(name))) assert.deepEqual(refused(config), [], name)
+})
+
+test('the paths of the sender have names of their own, in both lists together', () => {
+  const path = (name: string) => ({ name, url: 'https://relay.example.net' })
+  const named = (rpc: string[], relays: string[]) =>
+    faults({ sender: { rpc: rpc.map(path), relays: relays.map(path) } })
+  for (const sender of [named(['a', 'a'], []), named([], ['a', 'b', 'a']), named(['a'], ['a'])]) {
+    assert.equal(sender.length, 1)
+    assert.match(sender[0]?.[1] ?? '', /two of sender\.rpc and sender\.relays are named a/)
+  }
+  assert.deepEqual(named(['a', 'b'], ['c']), [])
+})

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { ServiceError } from '../../../core/error.ts'
-import { isSecretRef, resolveSecret } from '../../../platform/config/secret-ref.ts'
+import { credentialText } from '../../../platform/config/credential-text.ts'
+import { isSecretRef, resolveSecret, type SecretSources } from '../../../platform/config/secret-ref.ts'
 import { checkListener } from '../../../platform/net/listener.ts'
 import { findShared, listenersOf } from './check-listeners.ts'
 import type { Config, ConfigPart } from './config.ts'
@@ -29,7 +30,7 @@ export async function refuseFaults(
   }
 
   for (const [key, reference] of secretRefsOf({ config, loaded }, parts))
-    await note(key, () => resolveSecret(reference, { env, folder: loaded.folder }))
+    await note(key, () => checkSecretRef(key, reference, { env, folder: loaded.folder }))
   const servers = listenersOf(config, parts)
   for (const { name, option } of servers) await note(name, () => checkListener(listenerOf(option, loaded.folder)))
   faults.push(
@@ -60,6 +61,15 @@ export function secretRefsOf(
   for (const { path, value } of loaded.entries())
     if (typeof value === 'string' && isSecretRef(value) && isUsed(path, parts, config)) refs.set(path.join('.'), value)
   return refs
+}
+
+/** Credentials of nodes, and of relays and further nodes of the sender. */
+const SENT_IN_HEADER = /^(upstreams\.nodes|sender\.(rpc|relays))\.\d+\.credential$/
+
+/** Reads a secret as the start does. */
+export async function checkSecretRef(key: string, reference: string, sources: SecretSources): Promise<void> {
+  const secret = await resolveSecret(reference, sources)
+  if (SENT_IN_HEADER.test(key)) credentialText(secret, 'the credential')
 }
 
 function isUsed([part, key]: readonly (string | number)[], parts: readonly ConfigPart[], { indexer }: Config): boolean {

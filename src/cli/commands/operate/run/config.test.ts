@@ -53,6 +53,25 @@ test('config check refuses what the start refuses: two sources of events, a miss
   assert.equal(off.code, 0, 'serve does not use it')
 })
 
+test('config check refuses a credential that is no header value, such as one with a blank line after it', async () => {
+  await using home = await temporaryFolder()
+  const file = home.file('sluice.toml')
+  writeFileSync(
+    file,
+    '[[sender.relays]]\nname = "r"\nurl = "https://relay.example.net"\ncredential = "file:key"\n[[upstreams.nodes]]\nname = "n"\nrpc = "https://node.example.net"\ncredential = "file:key"\n',
+  )
+  const check = (credential: string) => {
+    writeFileSync(home.file('key'), credential, { mode: 0o600 })
+    return sluiceHere(['config', 'check', '--state', home.path, '--config', file])
+  }
+  const refused = await check('hunter2\n\n')
+  assert.equal(refused.code, 78)
+  for (const key of ['sender.relays.0.credential', 'upstreams.nodes.0.credential'])
+    assert.match(refused.stderr, new RegExp(`${key}: the credential is not a valid header value`))
+  assert.doesNotMatch(refused.stderr, /hunter2/)
+  assert.equal((await check('hunter2\n')).code, 0)
+})
+
 test('config check of a pipe checks what comes out of it: it is read once', async () => {
   await using home = await temporaryFolder()
   const words = '"$0" --disable-warning=ExperimentalWarning "$1" config check --config /dev/stdin'
