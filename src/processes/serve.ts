@@ -6,7 +6,7 @@ import { demoCard } from './compose/access/demo.ts'
 import { notifyChanges } from './compose/access/notify-changes.ts'
 import { accountMethodsOf } from './compose/account/methods.ts'
 import { type Reload, reloadFrom } from './compose/config/reload.ts'
-import { EXECUTION_OFF, executionSource, hasReceivers, servedParts } from './compose/config/served.ts'
+import { EXECUTION_OFF, executionSource, hasReceivers, isUnconfigured, servedParts } from './compose/config/served.ts'
 import type { Settings } from './compose/config/settings.ts'
 import { openConsole } from './compose/pages/console.ts'
 import type { ReloadingDeps } from './compose/process/deps.ts'
@@ -164,10 +164,9 @@ export async function startServe(settings: Settings, options: ServeOptions, deps
   return { lifecycle, reload }
 }
 
-/** Without a configuration file there is no load balancer in front, so the lame-duck time is skipped. */
+/** Without a configuration there is no load balancer in front, so the lame-duck time is skipped. */
 function drainOf({ config: { drain }, loaded }: Settings): LifecycleOptions {
-  const isTrial = loaded.file === undefined && loaded.originOf(['drain', 'lameDuckMs']).from === 'default'
-  return isTrial ? { ...drain, lameDuckMs: 0 } : drain
+  return isUnconfigured(loaded) ? { ...drain, lameDuckMs: 0 } : drain
 }
 
 /** Loaded only where it is used: it brings the protocol of gRPC nodes. */

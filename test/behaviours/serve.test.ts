@@ -23,6 +23,16 @@ test('the first start shows a demo card once; the second re-uses the folder and 
   assert.equal((JSON.parse(stdout) as unknown[]).length, 1)
 })
 
+test('a start that the environment configures is no trial: it makes no demo subscription and prints no token', async () => {
+  await using home = await temporaryFolder()
+  const nodes = '[{ name = "a", rpc = "http://127.0.0.1:1", allowPrivate = true }]'
+  await using running = serve({ cwd: home.path, isTrial: false, env: { SLUICE_UPSTREAMS__NODES: nodes } })
+  await running.line(/"msg":"started"/)
+  assert.equal(await running.stop(), 0)
+  assert.doesNotMatch(running.stdout() + running.stderr(), /slc_|Sluice subscription/)
+  assert.equal((await sluice(['sub', 'list', '--json'], { cwd: home.path })).stdout.trim(), '[]')
+})
+
 test('status, reload and drain reach the running process', async () => {
   await using home = await temporaryFolder()
   const run = (...words: string[]) => sluice(words, { cwd: home.path })

@@ -3,14 +3,14 @@ import { command, serviceFlags } from '../../define.ts'
 export const serveCommand = command({
   brief: 'Run all enabled services in one process',
   details:
-    'Without a config file all services run on loopback against an embedded chain, and the first start prints the handover card of a demo subscription.',
+    'Without a configuration all services run on loopback against an embedded chain, and the first start prints the handover card of a demo subscription. Variables that set where it listens and keeps its state, which services run, its log level or its chain are no configuration; all others are, as a file is.',
   examples: ['', '--log json'],
   flags: {
     ...serviceFlags,
     demo: {
       kind: 'boolean',
       optional: true,
-      brief: 'Create a demo subscription at the first start (default: only without a config file)',
+      brief: 'Create a demo subscription at the first start (default: only without a configuration)',
     },
   },
   load: async () => (await import('./run/serve.ts')).serve,

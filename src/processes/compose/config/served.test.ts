@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { makeTestFolder } from '../../../platform/files/test-folder.ts'
 import { configSchema } from './config.ts'
-import { isTrial, onlyInServe } from './served.ts'
+import { isTrial, isUnconfigured, onlyInServe } from './served.ts'
 import { loadSettings } from './settings.ts'
 
 test('what is configured and only serve runs: billing, notices, and an admin API that has values', async () => {
@@ -28,4 +28,32 @@ test('a trial has neither a node nor a source of events', () => {
   assert.equal(isOne({ upstreams: { nodes } }), false)
   assert.equal(isOne({ execution: { ring: '/dev/hugepages/ring' } }), false)
   assert.equal(isOne({ execution: { node: { rpc: 'https://evm.example.net' } } }), false)
+})
+
+test('a start is without a configuration where neither a file nor the environment has one', async () => {
+  using folder = makeTestFolder()
+  const isOne = async (env: Record<string, string>, config?: string) =>
+    isUnconfigured((await loadSettings({ process: { env } }, { state: folder.path, ...(config && { config }) })).loaded)
+  assert.equal(await isOne({}), true)
+  const ofTrial = {
+    SLUICE_STATE: folder.path,
+    SLUICE_LOG__LEVEL: 'warn',
+    SLUICE_BUNDLE__RPC__LISTEN: '127.0.0.1:0',
+    SLUICE_SHREDS__LISTEN: '[::1]:0',
+    SLUICE_INDEXER__ENABLED: 'false',
+    SLUICE_LOCALNET__SLOT_MS: '200',
+  }
+  assert.equal(await isOne(ofTrial), true, 'where it runs, and what of it')
+  const configured: Record<string, string>[] = [
+    { SLUICE_UPSTREAMS__NODES: '[{ name = "a", rpc = "https://node.example.net" }]' },
+    { SLUICE_HOST: 'rpc.example.net' },
+    { SLUICE_BUNDLE__RPC__PLAINTEXT: 'behind-proxy' },
+    { SLUICE_SHREDS__LISTEN: '0.0.0.0:20000' },
+    { SLUICE_SHREDS__SOURCES: '["192.0.2.1"]' },
+    { SLUICE_EXECUTION__RING: '/dev/hugepages/ring' },
+  ]
+  for (const env of configured) assert.equal(await isOne({ ...ofTrial, ...env }), false, Object.keys(env).join())
+  const file = folder.file('sluice.toml')
+  writeFileSync(file, '')
+  assert.equal(await isOne({}, file), false)
 })

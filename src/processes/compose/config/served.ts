@@ -18,6 +18,23 @@ export function isTrial({ execution, upstreams }: Config): boolean {
   return upstreams.nodes.length === 0 && execution.ring === undefined && execution.node === undefined
 }
 
+/** Keys that make no configuration: where a trial keeps its state and listens, what it logs, which services it runs, and its own chain. */
+const OF_TRIAL = /^(state|log\.level|(.+\.)?(listen|enabled)|localnet\..+)$/
+const ON_LOOPBACK = /^(127\.|localhost:|\[::1\]:)/
+
+/**
+ * Whether neither a file nor the environment configures this start. Only then is it a trial whose customers are all on this machine: it has a demo
+ * subscription, whose token is printed.
+ */
+export function isUnconfigured(loaded: LoadedConfig<Config>): boolean {
+  if (loaded.file !== undefined) return false
+  return loaded.entries().every(({ path, value, origin }) => {
+    if (origin.from === 'default') return true
+    const isPublic = path.at(-1) === 'listen' && !ON_LOOPBACK.test(String(value))
+    return OF_TRIAL.test(path.join('.')) && !isPublic
+  })
+}
+
 /** Why the execution service is off although it is enabled. */
 export const EXECUTION_OFF = 'no source of events: set execution.ring, execution.node, or execution.simulated = true'
 

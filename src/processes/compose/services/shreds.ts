@@ -18,6 +18,7 @@ import type { SlotLengthLearner } from '../../../upstreams/slot-length.ts'
 import type { Upstream } from '../../../upstreams/upstream.ts'
 import type { Config } from '../config/config.ts'
 import { mergedNames } from '../config/merged-nodes.ts'
+import { isUnconfigured } from '../config/served.ts'
 import type { Settings } from '../config/settings.ts'
 import { currentActor } from '../process/deps.ts'
 import type { ProcessContext } from '../process/open-process.ts'
@@ -100,9 +101,9 @@ export function shredsMethods(shreds: Shreds | undefined): ControlMethods {
   return { shreds: () => shreds?.status() ?? null, decoded: () => shreds?.decodedReport() ?? null }
 }
 
-/** Without a config file Sluice runs as a trial on one machine, where destinations are on loopback. */
+/** Without a configuration Sluice runs as a trial on one machine, where destinations are on loopback. */
 function isLoopbackAllowed({ config, loaded }: Pick<Settings, 'config' | 'loaded'>): boolean {
-  return config.shreds.destinations.allowLoopback ?? loaded.file === undefined
+  return config.shreds.destinations.allowLoopback ?? isUnconfigured(loaded)
 }
 
 /** The rules of the service, for the command line to apply before it stores a destination. */

@@ -1,3 +1,4 @@
+import { isUnconfigured } from '../../../../processes/compose/config/served.ts'
 import { startServe } from '../../../../processes/serve.ts'
 import type { CliContext, ServiceFlags } from '../../../define.ts'
 import { serveUntilSignal } from './serve-until-signal.ts'
@@ -6,7 +7,7 @@ export function serve(this: CliContext, flags: ServiceFlags & { demo?: boolean }
   return serveUntilSignal(this, flags, (settings, deps) =>
     startServe(
       settings,
-      { demo: flags.demo ?? settings.loaded.file === undefined },
+      { demo: flags.demo ?? isUnconfigured(settings.loaded) },
       {
         ...deps,
         showCard: (card) => this.process.stdout.write(`\n${card}\n`),
