@@ -18,6 +18,7 @@ async function start(
   files: Readonly<Record<string, string>> = {},
   sections?: readonly string[],
   parts: readonly ConfigPart[] = ['upstreams', 'metrics', 'billing', 'notices'],
+  setSignIn?: (oidc: { readonly label: string } | undefined) => void,
 ) {
   const home = await temporaryFolder()
   for (const [name, content] of Object.entries(files)) writeFileSync(home.file(name), content, { mode: 0o600 })
@@ -31,6 +32,7 @@ async function start(
     partsOf: () => parts,
     setNodes: () => Promise.resolve([]),
     ...(sections && { sections }),
+    setSignIn,
   })
   return {
     write: (name: string, content: string) => writeFileSync(home.file(name), content, { mode: 0o600 }),
@@ -178,4 +180,20 @@ test('a process of one service reloads where the section of its service is off f
     assert.deepEqual((await on.reload(listenOn(own))).message, ['nothing changed'], part)
     await assert.rejects(on.reload(listenOn(other)), /is in use by another process/, part)
   }
+})
+
+test('sign-in is applied with the address that it is for: where that needs a restart, both do', async () => {
+  const applied: (string | undefined)[] = []
+  const signIn = (label: string, publicUrl: string) =>
+    `[admin]\nlisten = "127.0.0.1:0"\npublicUrl = "${publicUrl}"\n[admin.oidc]\nissuer = "https://login.example.net"\nclientId = "sluice"\nlabel = "${label}"\nroles = { ops = "owner" }\n`
+  const [present, other] = ['https://a.example.net', 'https://b.example.net']
+  await using on = await start(signIn('first', present), {}, undefined, undefined, (oidc) => applied.push(oidc?.label))
+  assert.deepEqual((await on.reload(signIn('second', present))).message, ['admin.oidc.label is in effect'])
+  for (let at = 0; at < 2; at++) {
+    const { changed, needRestart } = await on.reload(signIn('third', other))
+    assert.deepEqual([changed, needRestart.toSorted()], [[], ['admin.oidc.label', 'admin.publicUrl']])
+  }
+  assert.deepEqual(applied, ['second'])
+  assert.deepEqual((await on.reload(signIn('third', present))).changed, ['admin.oidc.label'])
+  assert.deepEqual(applied, ['second', 'third'])
 })

@@ -33,6 +33,8 @@ const NODES = /^upstreams\.(nodes|allowPrivate|dedicatedCredentialHeader)(\.|$)/
 /** The list has the values of a node by its position; whether its stream is merged is compared by its name. */
 const DECODED = /^upstreams\.nodes\.\d+\.decoded$/
 const SIGN_IN = /^admin\.oidc(\.|$)/
+/** Where the issuer sends browsers back to. A sign-in that was written for another address would send them to the present one. */
+const SIGN_IN_ADDRESS = ['admin.publicUrl', 'admin.listen']
 /** Read at each use. */
 const WEBHOOKS = /^notices\.webhooks\./
 /** Addresses that customers use: the cards and documents of every process name them, also those of other services. */
@@ -76,16 +78,17 @@ export function reloadFrom(started: Settings, deps: ReloadDeps): Reload {
     const differing = [...new Set([...inForce.keys(), ...given.keys()])].filter(
       (key) => inForce.get(key) !== given.get(key) && isUsed(key) && !DECODED.test(key),
     )
+    const setSignIn = SIGN_IN_ADDRESS.every((key) => inForce.get(key) === given.get(key)) ? deps.setSignIn : undefined
     const isLive = (key: string) =>
       LIVE.some((pattern) => pattern.test(key)) &&
       (nodes !== undefined || !NODES.test(key)) &&
-      (deps.setSignIn !== undefined || !SIGN_IN.test(key))
+      (setSignIn !== undefined || !SIGN_IN.test(key))
     const live = differing.filter(isLive)
     const removed = removedPlans([...inForce.keys()].filter(isUsed), next)
     deps.log.level = next.config.log.level
     deps.setLogLevel?.(next.config.log.level)
     deps.setPlans?.(next.config.plans)
-    deps.setSignIn?.(next.config.admin.oidc)
+    setSignIn?.(next.config.admin.oidc)
     for (const key of live) {
       const value = given.get(key)
       if (value === undefined) inForce.delete(key)
