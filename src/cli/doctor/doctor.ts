@@ -7,6 +7,7 @@ import { checkListeners } from '../../processes/compose/config/check-listeners.t
 import { type Config, configSchema } from '../../processes/compose/config/config.ts'
 import { checkSources } from '../../processes/compose/config/faults.ts'
 import { bad, type Finding, ok } from '../../processes/compose/config/finding.ts'
+import { servedParts } from '../../processes/compose/config/served.ts'
 import type { SettingsSource } from '../find-settings.ts'
 import { checkClockSync, checkMachine } from './machine.ts'
 import { checkEventRing } from './ring.ts'
@@ -25,20 +26,22 @@ export async function examine(input: CheckInput): Promise<Finding[]> {
   const loaded = await readConfig(input, findings)
   if (loaded === undefined) return findings
   const config = loaded.value
-  findings.push(...(await checkSecrets(loaded, input.env, { isRunning: input.running !== undefined })))
-  findings.push(...(await checkListeners(config, loaded.folder, input.stateDir)))
+  const { stateDir } = input
+  const parts = input.running?.parts ?? servedParts(config)
+  findings.push(...(await checkSecrets({ config, loaded, parts }, input)))
+  findings.push(...(await checkListeners(config, { folder: loaded.folder, stateDir, parts })))
   const { findings: ofState, newestAuditMs } = await checkState({
     ...input,
     loaded,
     plans: createPlanTable(config.plans),
   })
   findings.push(...ofState)
-  findings.push(...(await checkShreds({ config, loaded, stateDir: input.stateDir })))
+  findings.push(...(await checkShreds(config, { stateDir, parts })))
   findings.push(...(await checkServices(config, loaded.folder, input.env)))
-  findings.push(...(await checkUpstreams(config, loaded.folder, input.env)))
-  findings.push(...(await checkSender(config, loaded.folder, input.stateDir)))
-  findings.push(...checkSources(config))
-  findings.push(...(await checkEventRing(config, loaded.folder)))
+  if (parts.includes('upstreams')) findings.push(...(await checkUpstreams(config, loaded.folder, input.env)))
+  findings.push(...(await checkSender(config, { folder: loaded.folder, stateDir, parts })))
+  findings.push(...checkSources(config, parts))
+  findings.push(...(await checkEventRing(config, loaded.folder, parts)))
   findings.push(await checkClockSync(newestAuditMs, systemClock.nowMs()))
   return findings
 }

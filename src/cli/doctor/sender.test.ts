@@ -5,18 +5,20 @@ import { makeTestFolder } from '../../platform/files/test-folder.ts'
 import type { GrantedSchedule } from '../../platform/native/thread-schedule.ts'
 import { openControlSocket } from '../../platform/process/control-socket.ts'
 import { silentLogger } from '../../platform/telemetry/logger.ts'
-import { configSchema } from '../../processes/compose/config/config.ts'
+import { type ConfigPart, configSchema } from '../../processes/compose/config/config.ts'
 import { checkSender } from './sender.ts'
 
 const TIP = 'DXyM8yAHqpMzDtvwz5DXoEUQmPxjJPMKCASCPhLMKpEx'
 
 test('checks tip accounts, the identity file and the paths of a running sender', async () => {
   using home = makeTestFolder()
-  const look = async (sender: object) =>
-    (await checkSender(configSchema.parse({ sender }), home.path, home.path)).map(
-      ({ check, level, message }) => `${level} ${check}: ${message}`,
-    )
-  assert.deepEqual(await look({ enabled: false }), [])
+  const look = async (sender: object, parts: readonly ConfigPart[] = ['metrics', 'sender', 'upstreams']) => {
+    const at = { folder: home.path, stateDir: home.path, parts }
+    const findings = await checkSender(configSchema.parse({ sender }), at)
+    return findings.map(({ check, level, message }) => `${level} ${check}: ${message}`)
+  }
+  assert.deepEqual(await look({}, ['metrics', 'shreds']), [])
+  assert.equal((await look({ enabled: false })).length, 1, 'a process of its own runs it')
   assert.match((await look({})).join(), /^ok tip accounts: none yet/)
   assert.match(
     (await look({ tipAccounts: [TIP] })).join(),

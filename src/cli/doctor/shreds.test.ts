@@ -4,13 +4,14 @@ import { once } from 'node:events'
 import { test } from 'node:test'
 import { loadConfig } from '../../platform/config/file.ts'
 import { makeTestFolder } from '../../platform/files/test-folder.ts'
-import { configSchema } from '../../processes/compose/config/config.ts'
+import { type ConfigPart, configSchema } from '../../processes/compose/config/config.ts'
+import { servedParts } from '../../processes/compose/config/served.ts'
 import { bufferFinding, checkShreds } from './shreds.ts'
 
-async function examined(env: Record<string, string>) {
+async function examined(env: Record<string, string>, parts?: readonly ConfigPart[]) {
   using folder = makeTestFolder()
   const loaded = await loadConfig({ schema: configSchema, env, file: undefined })
-  return checkShreds({ config: loaded.value, loaded, stateDir: folder.path })
+  return checkShreds(loaded.value, { stateDir: folder.path, parts: parts ?? servedParts(loaded.value) })
 }
 
 test('without a running process, tests the UDP port and the granted receive buffer', async () => {
@@ -53,4 +54,7 @@ test('a disabled shred service has no checks', async () => {
     findings.map(({ message }) => message),
     ['disabled'],
   )
+  const env = { SLUICE_SHREDS__ENABLED: 'false', SLUICE_SHREDS__LISTEN: '127.0.0.1:0' }
+  const [port] = await examined(env, ['metrics', 'access', 'shreds', 'upstreams'])
+  assert.equal(port?.check, 'port', 'a process of its own runs it')
 })

@@ -9,6 +9,7 @@ import { printAddressPort } from '../../platform/net/ip-range.ts'
 import { systemClock } from '../../platform/process/clock.ts'
 import { openControlClient } from '../../platform/process/control-client.ts'
 import { openUdpPort } from '../../platform/udp/open-port.ts'
+import type { Config, ConfigPart } from '../../processes/compose/config/config.ts'
 import { bad, type Finding, ok, warn } from '../../processes/compose/config/finding.ts'
 import type { Settings } from '../../processes/compose/config/settings.ts'
 import { destinationRulesOf } from '../../processes/compose/services/shreds.ts'
@@ -17,17 +18,19 @@ import { parseListen } from '../../shreds/options.ts'
 import type { ShredsStatus } from '../../shreds/report/status.ts'
 import { scheduleFinding } from './schedule.ts'
 
-type CheckInput = Pick<Settings, 'config' | 'loaded'> & { readonly stateDir: string }
+type CheckInput = Pick<Settings, 'config' | 'loaded'>
 
 /** The range of shreds per second that a cluster sends. */
 const RATE_MIN = 100
 const RATE_MAX = 170_000
 
 /** The UDP port of the shred service, and whether shreds arrive. */
-export async function checkShreds(input: CheckInput): Promise<Finding[]> {
-  const { shreds, localnet, upstreams } = input.config
-  if (!shreds.enabled) return [ok('shreds', 'disabled')]
-  const status = await askRunning(input.stateDir)
+export async function checkShreds(
+  { shreds, localnet, upstreams }: Config,
+  { stateDir, parts }: { readonly stateDir: string; readonly parts: readonly ConfigPart[] },
+): Promise<Finding[]> {
+  if (!parts.includes('shreds')) return [ok('shreds', 'disabled')]
+  const status = await askRunning(stateDir)
   if (status === undefined) return [await checkPort(shreds.listen), ...(await tryBuffer(shreds))]
   const findings: Finding[] = [
     ok('port', `UDP ${printAddressPort(status.address.host, status.address.port)} is held by Sluice`),

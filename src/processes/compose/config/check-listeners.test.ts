@@ -72,7 +72,7 @@ test('a port that needs a capability is checked by a connection where Sluice run
   // What the kernel reports for a port below 1024 to a user without the capability, in use or not.
   const open = async (_host: string, tried: number) => (tried === port ? 'EACCES' : undefined)
   const portOfRpc = async () => {
-    const findings = await checkListeners(config, home.path, home.path, { open })
+    const findings = await checkListeners(config, { folder: home.path, stateDir: home.path }, { open })
     return findings.find(({ check, message }) => check === 'port' && message.includes(`0.0.0.0:${port}`))
   }
   const stopped = await portOfRpc()

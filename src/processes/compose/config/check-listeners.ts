@@ -32,26 +32,31 @@ type Ports = {
 /** Checks each TCP listener: public address, port, certificate. */
 export async function checkListeners(
   config: Config,
-  folder: string,
-  stateDir: string,
+  {
+    folder,
+    stateDir,
+    parts = servedParts(config),
+  }: { readonly folder: string; readonly stateDir: string; readonly parts?: readonly ConfigPart[] },
   ports: Partial<Ports> = {},
 ): Promise<Finding[]> {
   const running = isRunning(stateDir)
-  const findings = await checkListenerFiles(config, folder)
-  for (const server of listenersOf(config))
+  const findings = await checkListenerFiles(config, folder, parts)
+  for (const server of listenersOf(config, parts))
     findings.push(await checkPort(server, running, { ...SYSTEM_PORTS, ...ports }))
   findings.push(checkMetricsOpen(config))
   return findings
 }
 
 /** The checks that open no port. */
-export async function checkListenerFiles(config: Config, folder: string): Promise<Finding[]> {
-  const findings: Finding[] = []
-  for (const server of listenersOf(config)) findings.push(checkPublic(server))
-  for (const certificate of certificatesOf(listenersOf(config), folder)) {
-    findings.push(await checkCertificate(certificate))
-  }
-  return [...findings, ...findShared(listenersOf(config)), ...checkPublicUrls(config)]
+export async function checkListenerFiles(
+  config: Config,
+  folder: string,
+  parts: readonly ConfigPart[] = servedParts(config),
+): Promise<Finding[]> {
+  const servers = listenersOf(config, parts)
+  const findings: Finding[] = servers.map(checkPublic)
+  for (const certificate of certificatesOf(servers, folder)) findings.push(await checkCertificate(certificate))
+  return [...findings, ...findShared(servers), ...checkPublicUrls(config)]
 }
 
 type Certificate = { readonly names: string[]; readonly cert: string; readonly key: string }

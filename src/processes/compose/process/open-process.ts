@@ -19,6 +19,8 @@ import { VERSION } from './version.ts'
 export type ProcessContext<Listener extends string> = Deps &
   ServiceContext<Listener> & {
     readonly lifecycle: Lifecycle
+    /** The sections of the configuration that this process uses. */
+    readonly parts: readonly ConfigPart[]
     readonly refusals: RefusalLog
     readonly documents: Documents
   }
@@ -53,6 +55,7 @@ export async function openProcess<const Listener extends string>(
     state,
     registry,
     lifecycle,
+    parts,
     refusals: createRefusalLog(deps),
     listenerMetrics: createListenerMetrics(registry, listeners, lifecycle),
     documents: createDocuments(),

@@ -101,7 +101,7 @@ export async function openOperator(settings: Settings, deps: OperatorDeps): Prom
   const tap = deps.logTap ?? createLogTap({ write() {} })
   const methods: ControlMethods = {
     status,
-    settings: createSettingsReport(settings, deps.env, endpoints),
+    settings: createSettingsReport(settings, deps.env, endpoints, deps.parts),
     top: createTopReport({
       registry: metrics,
       clock,

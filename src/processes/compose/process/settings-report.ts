@@ -1,6 +1,7 @@
 import { readEnv } from '../../../platform/config/env.ts'
 import type { Endpoints } from '../access/endpoints.ts'
-import { type Config, configSchema } from '../config/config.ts'
+import { type Config, type ConfigPart, configSchema } from '../config/config.ts'
+import { servedParts } from '../config/served.ts'
 import type { Settings } from '../config/settings.ts'
 import { VERSION } from './version.ts'
 
@@ -17,6 +18,8 @@ export type SettingsReport = {
   readonly environment: Readonly<Record<string, string>>
   /** The store it uses, whatever the config file has become since its start. Missing from a process of an older version. */
   readonly store?: Config['access']['store']
+  /** The sections of the configuration that it uses. A process of one service uses its section also where that is off for `serve`. Missing from a process of an older version. */
+  readonly parts?: readonly ConfigPart[]
   /** With the ports in use. */
   readonly endpoints: Endpoints
 }
@@ -25,6 +28,7 @@ export function createSettingsReport(
   { config, stateDir, loaded }: Settings,
   env: NodeJS.ProcessEnv,
   endpoints: Endpoints,
+  parts: readonly ConfigPart[] = servedParts(config),
 ): () => SettingsReport {
   const { overrides } = readEnv(env, configSchema)
   const environment = Object.fromEntries(overrides.map(({ variable }) => [variable, env[variable] ?? '']))
@@ -36,6 +40,7 @@ export function createSettingsReport(
     folder: loaded.folder,
     environment,
     store: config.access.store,
+    parts,
     endpoints,
   })
 }

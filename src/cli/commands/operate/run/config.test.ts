@@ -72,6 +72,35 @@ test('config check refuses a credential that is no header value, such as one wit
   assert.equal((await check('hunter2\n')).code, 0)
 })
 
+test('config check and doctor of a process of one service check its section, and not those that it does not use', async () => {
+  await using home = await temporaryFolder()
+  const [file, state] = [home.file('sluice.toml'), home.path]
+  writeFileSync(
+    file,
+    '[shreds]\nenabled = false\nlisten = "127.0.0.1:0"\n[execution]\nenabled = false\nring = "no-ring"\n[sender]\nenabled = false\n[[sender.relays]]\nname = "r"\nurl = "https://relay.example.net"\ncredential = "file:missing"\n',
+  )
+  const check = () => sluiceHere(['config', 'check', '--state', state, '--config', file])
+  const doctor = async () => {
+    const { stdout } = await sluiceHere(['doctor', '--json', '--state', state, '--config', file])
+    return (JSON.parse(stdout) as { check: string }[]).map((finding) => finding.check)
+  }
+  const sections = { shreds: 'shred buffer', execution: 'ring', sender: 'tip accounts' } as const
+  assert.equal((await check()).code, 0, 'serve does not use the section')
+  const ofServe = await doctor()
+  for (const each of Object.values(sections)) assert.ok(!ofServe.includes(each), each)
+
+  const settings = await loadSettings({ process: { env: {} } }, { config: file, state })
+  for (const part of ['shreds', 'execution', 'sender'] as const) {
+    const methods = { settings: createSettingsReport(settings, {}, settings.endpoints, ['metrics', part]) }
+    await using _process = await openControlSocket(home.file('control.sock'), { log: silentLogger, methods })
+    const checked = await check()
+    assert.equal(checked.code, part === 'sender' ? 78 : 0, checked.stderr)
+    if (part === 'sender') assert.match(checked.stderr, /sender\.relays\.0\.credential: .*missing/)
+    const found = await doctor()
+    for (const [name, each] of Object.entries(sections)) assert.equal(found.includes(each), name === part, each)
+  }
+})
+
 test('config check of a pipe checks what comes out of it: it is read once', async () => {
   await using home = await temporaryFolder()
   const words = '"$0" --disable-warning=ExperimentalWarning "$1" config check --config /dev/stdin'

@@ -5,6 +5,7 @@ import { isSecretRef } from '../../../../platform/config/secret-ref.ts'
 import { checkListenerFiles } from '../../../../processes/compose/config/check-listeners.ts'
 import { configJsonSchema } from '../../../../processes/compose/config/config.ts'
 import { checkIdentity, checkSources } from '../../../../processes/compose/config/faults.ts'
+import { servedParts } from '../../../../processes/compose/config/served.ts'
 import type { CliContext, CommonFlags } from '../../../define.ts'
 import { checkSecrets, IN_PROCESS } from '../../../doctor/secrets.ts'
 import { checkNodeAddresses } from '../../../doctor/upstreams.ts'
@@ -14,12 +15,13 @@ import { alignColumns, printJson, write } from '../../../output/print.ts'
 export async function checkConfig(this: CliContext, flags: CommonFlags): Promise<void> {
   const source = await findSettingsSource(this, flags)
   const { config, loaded } = await settingsFrom(source)
+  const parts = source.running?.parts ?? servedParts(config)
   const findings = [
-    ...(await checkSecrets(loaded, source.env, { isRunning: source.running !== undefined })),
-    ...(await checkListenerFiles(config, loaded.folder)),
+    ...(await checkSecrets({ config, loaded, parts }, source)),
+    ...(await checkListenerFiles(config, loaded.folder, parts)),
     ...checkNodeAddresses(config),
-    ...checkSources(config),
-    ...checkIdentity(config, loaded.folder),
+    ...checkSources(config, parts),
+    ...checkIdentity(config, loaded.folder, parts),
   ]
   const faults = findings.filter((finding) => finding.level !== 'ok').filter(({ level }) => level === 'bad')
   if (faults.length > 0) {
