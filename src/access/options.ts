@@ -3,6 +3,7 @@ import { GRPC_KINDS, type Limits } from '../contract/limits.ts'
 import { integer, section } from '../contract/option-fields.ts'
 import { parsedBy } from '../platform/config/parsed-by.ts'
 import { isSecretRef, SECRET_REF_RULE } from '../platform/config/secret-ref.ts'
+import { parsePostgresUrl } from '../platform/db/postgres-url.ts'
 import { parseRedisUrl } from '../platform/db/redis-url.ts'
 import { BATCH_ITEMS_DEFAULT, BUILT_IN_PLANS, findPlanFaults, type Plans, REQUEST_BYTES_DEFAULT } from './plan.ts'
 
@@ -96,8 +97,9 @@ const store = z.discriminatedUnion('engine', [
     engine: z.literal('postgres').describe('For several machines.'),
     url: z
       .string()
-      .regex(/^postgres(ql)?:\/\//, 'give postgres://USER@HOST:PORT/DATABASE')
-      .refine(hasNoPassword, 'put the password into a file or the environment and name it as password')
+      .regex(/^postgres(ql)?:\/\//, { error: 'give postgres://USER@HOST:PORT/DATABASE', abort: true })
+      .refine(hasNoPassword, PASSWORD_ELSEWHERE)
+      .superRefine(parsedBy(parsePostgresUrl))
       .describe(
         'Address of the database, without its password. Over a network its certificate is verified; ?sslrootcert=FILE names another CA, ?sslmode=require or ?sslmode=disable turn that off.',
       ),

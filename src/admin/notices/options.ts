@@ -24,7 +24,8 @@ export const noticesOptions = section(
             .regex(/^[a-z0-9-]{1,32}$/, 'give 1 to 32 of a-z, 0-9 and dash')
             .describe('Its name in lists, metrics and the log.'),
           url: z
-            .url({ protocol: /^https?$/, error: 'give an http or https URL' })
+            .url({ protocol: /^https?$/, error: 'give an http or https URL', abort: true })
+            .refine(hasNoUser, 'remove the user and password: each notice is signed, and its receiver checks that')
             .describe('Receives each notice as a POST, signed as Standard Webhooks describes.'),
           secrets: z
             .array(z.string().refine(isSecretRef, SECRET_REF_RULE))
@@ -77,6 +78,11 @@ export const noticesOptions = section(
       .describe('How long a notice is offered to a receiver that does not accept it.'),
   },
 )
+
+function hasNoUser(text: string): boolean {
+  const { username, password } = new URL(text)
+  return username === '' && password === ''
+}
 
 /** What is delivered to whom is kept by the name of the receiver. */
 function nameFaults(names: readonly string[]): string[] {

@@ -36,6 +36,9 @@ test('refuses a password, a missing part and an unknown parameter, without quoti
     ['postgres://u@h/', /no database/],
     ['mysql://u@h/d', /not a postgres/],
     ['nonsense', /not a postgres/],
+    ['postgres://u@h:70000/d', /port is no number up to 65535/],
+    ['postgres://u%zz@h/d', /begins no character/],
+    ['postgres://u@h/%zz', /begins no character/],
     ['postgres://u@h/d?sslmode=maybe', /sslmode/],
     ['postgres://u@h/d?options=-cfsync', /unknown parameter "options"/],
   ] as const) {

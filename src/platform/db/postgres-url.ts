@@ -27,10 +27,18 @@ export function parsePostgresUrl(text: string): PostgresLocation {
     })
   // A URL needs a host; that of a socket comes as a parameter.
   const url = URL.parse(text.replace(/^(postgres(?:ql)?:\/\/[^/@]*@)\//, '$1socket/'))
-  if (!url || !/^postgres(ql)?:$/.test(url.protocol)) throw invalid('is not a postgres:// address')
+  if (!url || !/^postgres(ql)?:$/.test(url.protocol))
+    throw invalid('is not a postgres:// address, or its port is no number up to 65535')
   if (url.password !== '') throw invalid('contains a password')
-  const user = decodeURIComponent(url.username)
-  const database = decodeURIComponent(url.pathname.slice(1))
+  const decode = (part: string) => {
+    try {
+      return decodeURIComponent(part)
+    } catch {
+      throw invalid('has a % that begins no character in the user or the database')
+    }
+  }
+  const user = decode(url.username)
+  const database = decode(url.pathname.slice(1))
   if (user === '' || database === '') throw invalid('names no user or no database')
   for (const name of url.searchParams.keys()) {
     if (!['host', 'sslmode', 'sslrootcert'].includes(name)) throw invalid(`has an unknown parameter "${name}"`)

@@ -126,3 +126,28 @@ test('the lame-duck time is a part of the time of the drain, also against the de
   assert.deepEqual(refused({ drain: { lameDuckMs: 0, deadlineMs: 1000 } }), [])
   assert.match(configJsonSchema().properties?.['drain']?.description ?? '', /shutdown/)
 })
+
+test('an address of PostgreSQL that cannot be used is refused with its key and what is wrong with it', () => {
+  const refusedAs = (url: string) => faults({ access: { store: { engine: 'postgres', url } } })
+  for (const [url, reason] of [
+    ['postgres://127.0.0.1/sluice', /no user/],
+    ['postgres://sluice@127.0.0.1', /no database/],
+    ['postgres://sluice@127.0.0.1:70000/sluice', /port/],
+    ['postgres://sluice@127.0.0.1/sluice?sslmode=maybe', /sslmode/],
+    ['postgres://sluice:hunter2@127.0.0.1/sluice', /put the password into a file/],
+  ] as const) {
+    const [fault, ...more] = refusedAs(url)
+    assert.deepEqual([fault?.[0], more], ['access.store.url', []], url)
+    assert.match(fault?.[1] ?? '', reason)
+    assert.doesNotMatch(fault?.[1] ?? '', /hunter2/)
+  }
+  for (const url of ['postgres://sluice@127.0.0.1/sluice', 'postgresql://sluice@/sluice?host=/run/postgresql'])
+    assert.deepEqual(refusedAs(url), [])
+})
+
+test('a webhook has no user and no password in its address', () => {
+  const webhook = (url: string) => ({ notices: { webhooks: [{ name: 'ops', url, secrets: ['env:HOOK'] }] } })
+  for (const url of ['https://key@hooks.example.net', 'https://u:hunter2@hooks.example.net', 'no address'])
+    assert.deepEqual(refused(webhook(url)), ['notices.webhooks.0.url'])
+  assert.deepEqual(refused(webhook('https://hooks.example.net/sluice?team=1')), [])
+})
