@@ -8,7 +8,7 @@ import { isSecretRef, SECRET_REF_RULE } from '../platform/config/secret-ref.ts'
 
 const MIB = 1024 * 1024
 
-export const executionOptions = z.strictObject({
+const fields = z.strictObject({
   enabled: z.boolean().default(true).describe('Run the execution service in `serve`.'),
   ...listenerOption('127.0.0.1:8443'),
   ...publicUrlOption('http'),
@@ -142,6 +142,12 @@ export const executionOptions = z.strictObject({
       .default(32 * MIB)
       .describe('Cache of rendered blocks and receipts, in bytes.'),
   }),
+})
+
+/** Each block that is searched for logs costs a unit, and no client can save up more than its burst. */
+export const executionOptions = fields.refine(({ rpc, work }) => rpc.logBlocksMax <= work.burstUnits, {
+  path: ['rpc', 'logBlocksMax'],
+  error: 'must not be above execution.work.burstUnits: a call for more blocks would be refused whenever it comes',
 })
 
 export type ExecutionOptions = z.output<typeof executionOptions>

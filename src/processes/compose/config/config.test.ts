@@ -151,3 +151,13 @@ test('a webhook has no user and no password in its address', () => {
     assert.deepEqual(refused(webhook(url)), ['notices.webhooks.0.url'])
   assert.deepEqual(refused(webhook('https://hooks.example.net/sluice?team=1')), [])
 })
+
+test('a call for logs can be paid from what a client saves up, also with the defaults', () => {
+  for (const execution of [
+    { rpc: { logBlocksMax: 5000 }, work: { burstUnits: 4999 } },
+    { rpc: { logBlocksMax: 5000 }, work: { burstUnits: 1000 } },
+  ])
+    assert.deepEqual(refused({ execution }), ['execution.rpc.logBlocksMax'])
+  for (const execution of [{ rpc: { logBlocksMax: 10_000 } }, { work: { burstUnits: 1000 } }])
+    assert.deepEqual(refused({ execution }), [])
+})
