@@ -5,7 +5,7 @@ import { notifyChanges } from './compose/access/notify-changes.ts'
 import { refuseMissingStore } from './compose/access/open-store.ts'
 import { accountMethodsOf } from './compose/account/methods.ts'
 import type { Reload } from './compose/config/reload.ts'
-import { onlyInServe } from './compose/config/served.ts'
+import { onlyInServe, undecodedReason } from './compose/config/served.ts'
 import type { Settings } from './compose/config/settings.ts'
 import type { ReloadingDeps } from './compose/process/deps.ts'
 import { finishService } from './compose/process/finish-service.ts'
@@ -35,7 +35,8 @@ export async function startGatewayProcess(settings: Settings, deps: ReloadingDep
   const threads = opening.use(plane.threadsOn(config.upstreams))
   const accountMethods = accountMethodsOf({ ...context, store, stateDir: settings.stateDir })
   const gateway = opening.use(await openGatewayThreads(settings, threads, { accountMethods }))
-  if (gateway.entries !== undefined) context.log.warn({ part: 'bundle' }, ENTRIES_WITHOUT_SHREDS)
+  const undecoded = undecodedReason(config, PARTS)
+  if (undecoded !== undefined) context.log.warn({ part: 'bundle' }, undecoded)
   const sections = onlyInServe(settings)
   if (sections.length > 0) context.log.warn({ sections }, NOT_RUN_HERE)
   const reload = await finishService(settings, deps, {
@@ -58,8 +59,6 @@ export async function startGatewayProcess(settings: Settings, deps: ReloadingDep
 }
 
 const COMMAND = 'sluice gateway'
-const ENTRIES_WITHOUT_SHREDS =
-  'bundle.entries is on, and this process has no shreds to decode: run sluice serve, or turn it off'
 const NOT_RUN_HERE =
   'these sections are configured, and only sluice serve runs them: this process sends no usage and no notices, and has no admin API'
 const PARTS = ['metrics', 'access', 'bundle', 'upstreams'] as const

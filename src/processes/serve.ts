@@ -6,7 +6,14 @@ import { demoCard } from './compose/access/demo.ts'
 import { notifyChanges } from './compose/access/notify-changes.ts'
 import { accountMethodsOf } from './compose/account/methods.ts'
 import { type Reload, reloadFrom } from './compose/config/reload.ts'
-import { EXECUTION_OFF, executionSource, hasReceivers, isUnconfigured, servedParts } from './compose/config/served.ts'
+import {
+  EXECUTION_OFF,
+  executionSource,
+  hasReceivers,
+  isUnconfigured,
+  servedParts,
+  undecodedReason,
+} from './compose/config/served.ts'
 import type { Settings } from './compose/config/settings.ts'
 import { openConsole } from './compose/pages/console.ts'
 import type { ReloadingDeps } from './compose/process/deps.ts'
@@ -89,6 +96,9 @@ export async function startServe(settings: Settings, options: ServeOptions, deps
   deps.starting?.throwIfAborted()
   const isExecutionOff = config.execution.enabled && execution === undefined
   if (isExecutionOff) log.warn({ part: 'execution', reason: EXECUTION_OFF }, 'the execution service is off')
+
+  const undecoded = undecodedReason(config, servedParts(config))
+  if (undecoded !== undefined) log.warn({ part: 'bundle' }, undecoded)
 
   const allUpstreams = upstreamsOfThreads(upstreams, threads)
   const notices = await openIf(hasReceivers(config.notices), () =>

@@ -14,7 +14,7 @@ import { checkEventRing } from './ring.ts'
 import { checkSecrets } from './secrets.ts'
 import { checkSender } from './sender.ts'
 import { checkServices } from './services.ts'
-import { checkShreds } from './shreds.ts'
+import { checkDecoded, checkShreds } from './shreds.ts'
 import { checkState } from './state.ts'
 import { checkUpstreams } from './upstreams.ts'
 
@@ -37,6 +37,7 @@ export async function examine(input: CheckInput): Promise<Finding[]> {
   })
   findings.push(...ofState)
   findings.push(...(await checkShreds(config, { stateDir, parts })))
+  findings.push(...checkDecoded(config, parts))
   findings.push(...(await checkServices(config, loaded.folder, input.env)))
   if (parts.includes('upstreams')) findings.push(...(await checkUpstreams(config, loaded.folder, input.env)))
   findings.push(...(await checkSender(config, { folder: loaded.folder, stateDir, parts })))

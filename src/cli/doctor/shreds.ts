@@ -11,6 +11,7 @@ import { openControlClient } from '../../platform/process/control-client.ts'
 import { openUdpPort } from '../../platform/udp/open-port.ts'
 import type { Config, ConfigPart } from '../../processes/compose/config/config.ts'
 import { bad, type Finding, ok, warn } from '../../processes/compose/config/finding.ts'
+import { undecodedReason } from '../../processes/compose/config/served.ts'
 import type { Settings } from '../../processes/compose/config/settings.ts'
 import { destinationRulesOf } from '../../processes/compose/services/shreds.ts'
 import { refusalOf, refusalReason } from '../../shreds/destinations/rules.ts'
@@ -62,6 +63,15 @@ export async function checkShreds(
   findings.push(scheduleFinding('shred relay', status.schedule))
   findings.push(bufferFinding(status.receiveBufferBytes, shreds.receiveBufferBytes))
   return findings
+}
+
+/** Whether customers of ShredStream Decoded get something. */
+export function checkDecoded(config: Config, parts: readonly ConfigPart[]): Finding[] {
+  const reason = undecodedReason(config, parts)
+  if (reason === undefined) return []
+  return [
+    warn('decoded', reason, 'set shreds.enabled, bundle.entries.enabled and products.shreds-decoded.status alike'),
+  ]
 }
 
 /** The buffer that the kernel grants. The sysctl limit alone is not enough, because a privileged process may exceed it. */

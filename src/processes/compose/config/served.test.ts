@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { makeTestFolder } from '../../../platform/files/test-folder.ts'
 import { configSchema } from './config.ts'
-import { isTrial, isUnconfigured, onlyInServe } from './served.ts'
+import { isTrial, isUnconfigured, onlyInServe, servedParts, undecodedReason } from './served.ts'
 import { loadSettings } from './settings.ts'
 
 test('what is configured and only serve runs: billing, notices, and an admin API that has values', async () => {
@@ -56,4 +56,24 @@ test('a start is without a configuration where neither a file nor the environmen
   const file = folder.file('sluice.toml')
   writeFileSync(file, '')
   assert.equal(await isOne({}, file), false)
+})
+
+test('decoded shreds that are offered, or have a port, and that nothing decodes, are reported', () => {
+  const inServe = (input: object) => {
+    const config = configSchema.parse(input)
+    return undecodedReason(config, servedParts(config))
+  }
+  const preview = { products: { 'shreds-decoded': { status: 'preview' } } }
+  const entries = { bundle: { entries: { enabled: true } } }
+  const off = { shreds: { enabled: false } }
+  assert.deepEqual(
+    [inServe({}), inServe(off), inServe(preview), inServe({ ...preview, ...entries })].filter(Boolean),
+    [],
+  )
+  assert.match(inServe({ ...preview, ...off }) ?? '', /^products\.shreds-decoded is on, and this process has no shreds/)
+  assert.match(inServe({ ...entries, ...off }) ?? '', /^bundle\.entries is on, and this process has no shreds/)
+  assert.match(inServe(entries) ?? '', /^bundle\.entries is on, and serves nothing: set products\.shreds-decoded/)
+  const alone = undecodedReason(configSchema.parse({ ...preview, ...entries }), ['metrics', 'access', 'bundle'])
+  assert.match(alone ?? '', /^bundle\.entries and products\.shreds-decoded are on, and this process has no shreds/)
+  assert.equal(undecodedReason(configSchema.parse(preview), ['metrics', 'sender']), undefined)
 })

@@ -1,4 +1,5 @@
 import type { NoticesOptions } from '../../../admin/notices/options.ts'
+import { offeredProducts } from '../../../contract/product-options.ts'
 import type { LoadedConfig } from '../../../platform/config/file.ts'
 import type { Config, ConfigPart } from './config.ts'
 
@@ -50,6 +51,22 @@ export function servedParts(config: Config): ConfigPart[] {
     if (name === 'execution') return servesExecution(config)
     return !(typeof part === 'object' && 'enabled' in part && part.enabled === false)
   })
+}
+
+/** Why ShredStream Decoded has nothing to deliver although a port or the product is on; undefined where it has, or is off. */
+export function undecodedReason({ bundle, products }: Config, parts: readonly ConfigPart[]): string | undefined {
+  const isOffered = offeredProducts(products).has('shreds-decoded')
+  if (!parts.includes('bundle') || !(isOffered || bundle.entries.enabled)) return undefined
+  const names = [
+    ...(bundle.entries.enabled ? ['bundle.entries'] : []),
+    ...(isOffered ? ['products.shreds-decoded'] : []),
+  ]
+  const isOn = `${names.join(' and ')} ${names.length === 1 ? 'is' : 'are'} on`
+  if (!parts.includes('shreds'))
+    return `${isOn}, and this process has no shreds to decode: run sluice serve with shreds.enabled, or turn it off`
+  return isOffered
+    ? undefined
+    : `${isOn}, and serves nothing: set products.shreds-decoded.status = "preview", or turn it off`
 }
 
 export function hasReceivers({ webhooks, command }: Pick<NoticesOptions, 'webhooks' | 'command'>): boolean {
