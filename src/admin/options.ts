@@ -26,7 +26,9 @@ const fields = z.strictObject({
     .describe('Addresses and networks of proxies whose x-forwarded-for header is used as the client address.'),
   oidc: oidcOptions
     .optional()
-    .describe('Sign-in of people by an OpenID Connect issuer. Applied on reload, unless publicUrl or listen of admin change with it: then at a restart. See docs/admin-api.md.'),
+    .describe(
+      'Sign-in of people by an OpenID Connect issuer. Applied on reload, unless publicUrl or listen of admin change with it: then at a restart. See docs/admin-api.md.',
+    ),
 })
 
 export const adminOptions = fields.superRefine(({ oidc, publicUrl, listen }, context) => {

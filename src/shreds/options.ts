@@ -85,7 +85,9 @@ export const shredsOptions = z.strictObject({
     allowLoopback: z
       .boolean()
       .optional()
-      .describe('Allow loopback destinations, for development (default: only where neither a file nor the environment has a configuration).'),
+      .describe(
+        'Allow loopback destinations, for development (default: only where neither a file nor the environment has a configuration).',
+      ),
     allowPrivate: z.boolean().default(false).describe('Allow destinations in private networks.'),
     max: integer(1, 10_000).default(1000).describe('Destinations served at once.'),
   }),
