@@ -1,6 +1,6 @@
 import type { Execution } from '../execution/service.ts'
 import { delay } from '../platform/process/clock.ts'
-import type { Lifecycle } from '../platform/process/lifecycle.ts'
+import { type Lifecycle, withTimeToClose } from '../platform/process/lifecycle.ts'
 import { openAccess } from './compose/access/open-access.ts'
 import { refuseMissingStore } from './compose/access/open-store.ts'
 import { type Reload, reloadFrom } from './compose/config/reload.ts'
@@ -27,7 +27,7 @@ const PARTS = ['metrics', 'access', 'execution'] as const
 /** The execution service as a process of its own. It stops when its source is silent for 30 s. */
 export async function startExecutionProcess(settings: Settings, deps: ReloadingDeps): Promise<ExecutionProcess> {
   const { config } = settings
-  const { lameDuckMs, deadlineMs } = config.drain
+  const { lameDuckMs, deadlineMs } = withTimeToClose(config.drain)
   let isSilent = false
   await using opening = new AsyncDisposableStack()
   const context = opening.use(

@@ -176,7 +176,8 @@ export async function startServe(settings: Settings, options: ServeOptions, deps
 
 /** Without a configuration there is no load balancer in front, so the lame-duck time is skipped. */
 function drainOf({ config: { drain }, loaded }: Settings): LifecycleOptions {
-  return isUnconfigured(loaded) ? { ...drain, lameDuckMs: 0 } : drain
+  const isSkipped = isUnconfigured(loaded) && loaded.originOf(['drain', 'lameDuckMs']).from === 'default'
+  return isSkipped ? { ...drain, lameDuckMs: 0 } : drain
 }
 
 /** Loaded only where it is used: it brings the protocol of gRPC nodes. */

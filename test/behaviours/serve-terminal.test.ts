@@ -32,7 +32,7 @@ const CTRL_C = '\u0003'
 test('on a terminal the log is lines to read; with --log json it is JSON', async () => {
   await using home = await temporaryFolder()
   {
-    await using running = onTerminal(home.path, 'serve --demo', SMALL)
+    await using running = onTerminal(home.path, 'serve', SMALL)
     await until('it is started', () => / {2}started {2}/.test(running.text()))
     assert.doesNotMatch(running.text(), /^\{/m)
     assert.match(running.text(), /^\d\d:\d\d:\d\d {2}listening {2}service=rpc {2}address=127\.0\.0\.1:\d+$/m)

@@ -26,7 +26,7 @@ test('the first start shows a demo card once; the second re-uses the folder and 
 test('a start that the environment configures is no trial: it makes no demo subscription and prints no token', async () => {
   await using home = await temporaryFolder()
   const nodes = '[{ name = "a", rpc = "http://127.0.0.1:1", allowPrivate = true }]'
-  await using running = serve({ cwd: home.path, isTrial: false, env: { SLUICE_UPSTREAMS__NODES: nodes } })
+  await using running = serve({ cwd: home.path, env: { SLUICE_UPSTREAMS__NODES: nodes } })
   await running.line(/"msg":"started"/)
   assert.equal(await running.stop(), 0)
   assert.doesNotMatch(running.stdout() + running.stderr(), /slc_|Sluice subscription/)

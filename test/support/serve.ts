@@ -1,7 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import { chainCellEnv } from './chain-cell.ts'
 import { ALONE, BARE_ENV, CLI } from './cli.ts'
 
@@ -45,7 +43,8 @@ function workersEnv(given: number | undefined): Record<string, string> {
   return workers === undefined ? {} : { SLUICE_BUNDLE__WORKERS: String(workers) }
 }
 
-type ServeOptions = {
+/** A real `sluice serve` process, from the source or from another `program`. */
+export function serve(options: {
   cwd: string
   /** Another command that serves. */
   command?: 'serve' | 'sender' | 'execution' | 'shreds' | 'gateway' | 'indexer run'
@@ -54,41 +53,18 @@ type ServeOptions = {
   program?: string
   /** Threads of the gateway, where the test concerns several; otherwise as `SLUICE_TEST_WORKERS` sets it. */
   workers?: number
-  /** By default where there is no config file. */
-  isTrial?: boolean
-}
-
-/** A trial as it is without these variables: with a demo subscription, and destinations on this machine. */
-function asTrial({ command = 'serve', args = [], cwd, isTrial }: ServeOptions) {
-  const isConfigured = args.includes('--config') || existsSync(join(cwd, 'sluice.toml'))
-  if (command !== 'serve' || !(isTrial ?? !isConfigured)) return { words: [], env: {} }
-  const isDecided = args.some((word) => word === '--demo' || word === '--no-demo')
-  return { words: isDecided ? [] : ['--demo'], env: { SLUICE_SHREDS__DESTINATIONS__ALLOW_LOOPBACK: 'true' } }
-}
-
-/** A real `sluice serve` process, from the source or from another `program`. */
-export function serve(options: ServeOptions): Served {
-  const trial = asTrial(options)
+}): Served {
   const source = ['--disable-warning=ExperimentalWarning', CLI]
   const child = spawn(
     options.program ?? process.execPath,
     [
       ...(options.program === undefined ? source : []),
       ...(options.command ?? 'serve').split(' '),
-      ...trial.words,
       ...(options.args ?? []),
     ],
     {
       cwd: options.cwd,
-      env: {
-        ...BARE_ENV,
-        ...ALONE,
-        ...SMALL,
-        ...workersEnv(options.workers),
-        ...trial.env,
-        ...options.env,
-        ...chainCellEnv(),
-      },
+      env: { ...BARE_ENV, ...ALONE, ...SMALL, ...workersEnv(options.workers), ...options.env, ...chainCellEnv() },
       stdio: ['ignore', 'pipe', 'pipe'],
     },
   )

@@ -240,3 +240,16 @@ test('a reload that throws synchronously is logged too', async () => {
   await new Promise((resolve) => setImmediate(resolve))
   assert.match(lines.join(''), /at once/)
 })
+
+test('a lame-duck time that takes the whole drain is half of it, so that requests can finish', async () => {
+  const { clock, life } = make({ lameDuckMs: 5000, deadlineMs: 4000 })
+  const left: number[] = []
+  life.defer('server', (leftMs) => void left.push(leftMs))
+  life.started()
+  life.stop('test')
+  clock.advance(1999)
+  assert.deepEqual(left, [])
+  clock.advance(1)
+  await life.stopped
+  assert.deepEqual(left, [2000])
+})

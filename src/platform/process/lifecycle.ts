@@ -58,12 +58,18 @@ const CUT_MS = 1000
 /** How long it then waits for what is saved. */
 const SAVE_MS = 2000
 
+/** A lame-duck time that takes the whole drain would leave none to finish requests: then it is half of it. */
+export function withTimeToClose(drain: Required<LifecycleOptions>): Required<LifecycleOptions> {
+  const { lameDuckMs, deadlineMs } = drain
+  return lameDuckMs < deadlineMs ? drain : { ...drain, lameDuckMs: deadlineMs / 2 }
+}
+
 type Closer = { readonly name: string; close(deadlineMs: number): void | Promise<void> }
 /** Parts that are closed at the same time. */
 type Group = { readonly open: Set<Closer>; readonly isClients: boolean }
 
 export function createLifecycle(given: LifecycleOptions, deps: { clock: Clock; log: Logger }): Lifecycle {
-  const options = { ...DEFAULTS, ...given }
+  const { deadlineMs, lameDuckMs } = withTimeToClose({ ...DEFAULTS, ...given })
   const { clock, log } = deps
   const reasons = new Map<string, HealthReason>()
   const groups: Group[] = []
@@ -82,7 +88,7 @@ export function createLifecycle(given: LifecycleOptions, deps: { clock: Clock; l
   }
 
   async function drain(reason: string): Promise<void> {
-    const endMs = clock.monotonicMs() + options.deadlineMs
+    const endMs = clock.monotonicMs() + deadlineMs
     let timer: Timer | undefined
     const given = new Promise<'given-up'>((resolve) => {
       hurry = () => {
@@ -90,10 +96,9 @@ export function createLifecycle(given: LifecycleOptions, deps: { clock: Clock; l
         isGivenUp = true
         resolve('given-up')
       }
-      timer = clock.setTimer(options.deadlineMs, hurry)
+      timer = clock.setTimer(deadlineMs, hurry)
     })
     const closing = (async () => {
-      const lameDuckMs = Math.min(options.lameDuckMs, options.deadlineMs)
       if (lameDuckMs > 0)
         await Promise.race([given, new Promise<void>((resolve) => void clock.setTimer(lameDuckMs, resolve))])
       return closeAll(() => Math.max(0, endMs - clock.monotonicMs()))
@@ -191,7 +196,7 @@ export function createLifecycle(given: LifecycleOptions, deps: { clock: Clock; l
         return
       }
       phase = 'draining'
-      log.info({ reason, lameDuckMs: options.lameDuckMs }, 'draining')
+      log.info({ reason, lameDuckMs }, 'draining')
       stopping.abort()
       for (const run of draining) {
         try {

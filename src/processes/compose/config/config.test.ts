@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { configJsonSchema, configSchema } from './config.ts'
+import { configSchema } from './config.ts'
 
 const MIB = 1024 * 1024
 
@@ -118,13 +118,6 @@ test('the paths of the sender have names of their own, in both lists together', 
     assert.match(sender[0]?.[1] ?? '', /two of sender\.rpc and sender\.relays are named a/)
   }
   assert.deepEqual(named(['a', 'b'], ['c']), [])
-})
-
-test('the lame-duck time is a part of the time of the drain, also against the default', () => {
-  for (const drain of [{ lameDuckMs: 25_000 }, { deadlineMs: 5000 }, { lameDuckMs: 2000, deadlineMs: 1000 }])
-    assert.deepEqual(refused({ drain }), ['drain.lameDuckMs'])
-  assert.deepEqual(refused({ drain: { lameDuckMs: 0, deadlineMs: 1000 } }), [])
-  assert.match(configJsonSchema().properties?.['drain']?.description ?? '', /shutdown/)
 })
 
 test('an address of PostgreSQL that cannot be used is refused with its key and what is wrong with it', () => {

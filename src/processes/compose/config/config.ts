@@ -60,15 +60,16 @@ export const configSchema = z.strictObject({
       ),
   }),
   drain: section('Graceful shutdown.', {
-    lameDuckMs: integer(0, 60_000).default(5000).describe('Time between not ready and closing the sockets.'),
+    lameDuckMs: integer(0, 60_000)
+      .default(5000)
+      .describe(
+        'Time between not ready and closing the sockets. Where it is not below deadlineMs, it is half of that, so that requests can finish.',
+      ),
     deadlineMs: integer(1000, 300_000)
       .default(25_000)
       .describe(
         'Time from the first signal to the exit, even if requests are open. Above 35 s raise TimeoutStopSec= of the unit or the stop time of the container too: both end the process after 40 s.',
       ),
-  }).refine(({ lameDuckMs, deadlineMs }) => lameDuckMs < deadlineMs, {
-    path: ['lameDuckMs'],
-    error: 'must be below drain.deadlineMs: nothing would be left of it to finish what is in flight',
   }),
   memory: section('Memory limits: new connections are refused before existing ones are affected.', {
     residentBytesMax: integer(64 * MIB, 1024 * 1024 * MIB)

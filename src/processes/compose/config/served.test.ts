@@ -42,11 +42,15 @@ test('a start is without a configuration where neither a file nor the environmen
     SLUICE_SHREDS__LISTEN: '[::1]:0',
     SLUICE_INDEXER__ENABLED: 'false',
     SLUICE_LOCALNET__SLOT_MS: '200',
+    SLUICE_DRAIN__LAME_DUCK_MS: '0',
+    SLUICE_BUNDLE__WORKERS: '1',
   }
   assert.equal(await isOne(ofTrial), true, 'where it runs, and what of it')
   const configured: Record<string, string>[] = [
     { SLUICE_UPSTREAMS__NODES: '[{ name = "a", rpc = "https://node.example.net" }]' },
     { SLUICE_HOST: 'rpc.example.net' },
+    { SLUICE_BUNDLE__RPC__LISTEN: '0.0.0.0:8899' },
+    { SLUICE_ACCESS__STORE__ENGINE: 'sqlite' },
     { SLUICE_BUNDLE__RPC__PLAINTEXT: 'behind-proxy' },
     { SLUICE_SHREDS__LISTEN: '0.0.0.0:20000' },
     { SLUICE_SHREDS__SOURCES: '["192.0.2.1"]' },

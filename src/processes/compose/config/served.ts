@@ -19,20 +19,21 @@ export function isTrial({ execution, upstreams }: Config): boolean {
   return upstreams.nodes.length === 0 && execution.ring === undefined && execution.node === undefined
 }
 
-/** Keys that make no configuration: where a trial keeps its state and listens, what it logs, which services it runs, and its own chain. */
-const OF_TRIAL = /^(state|log\.level|(.+\.)?(listen|enabled)|localnet\..+)$/
+/** Keys of an installation: its name, nodes, sources and stores of its own, and listeners that others reach. */
+const OF_INSTALLATION =
+  /^(host|upstreams\.nodes|access\.(store|quota\.shared)|execution\.(ring|node)|shreds\.sources|(.+\.)?(tls|plaintext))(\.|$)/
 const ON_LOOPBACK = /^(127\.|localhost:|\[::1\]:)/
 
 /**
- * Whether neither a file nor the environment configures this start. Only then is it a trial whose customers are all on this machine: it has a demo
- * subscription, whose token is printed.
+ * Whether neither a file nor the environment sets up an installation. Only then is the start a trial whose customers are all on this machine: it has a
+ * demo subscription, whose token is printed.
  */
 export function isUnconfigured(loaded: LoadedConfig<Config>): boolean {
   if (loaded.file !== undefined) return false
   return loaded.entries().every(({ path, value, origin }) => {
     if (origin.from === 'default') return true
     const isPublic = path.at(-1) === 'listen' && !ON_LOOPBACK.test(String(value))
-    return OF_TRIAL.test(path.join('.')) && !isPublic
+    return !isPublic && !OF_INSTALLATION.test(path.join('.'))
   })
 }
 
