@@ -10,15 +10,18 @@ describe('account checks of payers', () => {
   let clock: ManualClock
   let checks: AccountChecks
   let lamports: number | null | undefined
+  let slot: number
   let calls: number
 
   beforeEach(() => {
     clock = createManualClock()
+    slot = 100
     calls = 0
     const callNode = async () => {
       calls += 1
       if (lamports === undefined) return undefined
-      return { value: [lamports === null ? null : { lamports, owner: OWNER, data: ['', 'base64'] }] }
+      const value = [lamports === null ? null : { lamports, owner: OWNER, data: ['', 'base64'] }]
+      return { context: { slot }, value }
     }
     checks = createAccountChecks(createAccountLookups({ callNode, clock }), clock)
   })
@@ -76,29 +79,62 @@ describe('account checks of payers', () => {
     await clock.advanceAsync(2000)
     assert.ok(check() instanceof Promise)
   })
+
+  test('an older state, from a node that is behind, does not replace a newer one', async () => {
+    lamports = 10
+    assert.equal(await check(), undefined)
+    await clock.advanceAsync(2000)
+    lamports = 3
+    slot = 99
+    assert.equal(check(), undefined, 'renewed in the background')
+    await clock.advanceAsync(0)
+    assert.deepEqual([calls, check()], [2, undefined])
+    slot = 100
+    await clock.advanceAsync(2000)
+    check()
+    await clock.advanceAsync(0)
+    assert.deepEqual([calls, check()], [3, 'poor'], 'of the same slot the later one counts')
+    await clock.advanceAsync(1000)
+    lamports = 10
+    slot = 99
+    assert.equal(await check(), 'poor', 'nor does it pass as unknown')
+    assert.deepEqual([check(), calls], ['poor', 4])
+  })
+
+  test('after 30 s without a newer state the older one counts: the slots of a chain that was started anew are lower', async () => {
+    lamports = 10
+    assert.equal(await check(), undefined)
+    lamports = 3
+    slot = 5
+    await clock.advanceAsync(29_999)
+    assert.equal(check(), undefined)
+    await clock.advanceAsync(2000)
+    assert.equal(await check(), 'poor')
+  })
 })
 
 const CACHED_MAX = 16_384
 const account = (lamports: bigint) => ({ lamports, owner: 'owner', data: new Uint8Array() })
+const at = (slot: number, found: Account) => ({ slot, account: found })
 
 test('a failed reading keeps the previous account and records the attempt', () => {
   const cache = createAccountCache()
   cache.set('never read', undefined, 5)
-  assert.deepEqual(cache.get('never read'), { account: undefined, readMs: 0, triedMs: 5 })
-  cache.set('payer', account(7n), 10)
+  assert.deepEqual(cache.get('never read'), { account: undefined, slot: 0, readMs: 0, triedMs: 5, hasFailed: true })
+  cache.set('payer', at(3, account(7n)), 10)
   cache.set('payer', undefined, 20)
-  assert.deepEqual(cache.get('payer'), { account: account(7n), readMs: 10, triedMs: 20 })
-  cache.set('payer', null, 30)
-  assert.deepEqual(cache.get('payer'), { account: null, readMs: 30, triedMs: 30 })
+  assert.deepEqual(cache.get('payer'), { account: account(7n), slot: 3, readMs: 10, triedMs: 20, hasFailed: true })
+  cache.set('payer', at(3, null), 30)
+  assert.deepEqual(cache.get('payer'), { account: null, slot: 3, readMs: 30, triedMs: 30, hasFailed: false })
 })
 
 test('missing accounts displace one another, not existing accounts', () => {
   const cache = createAccountCache()
-  for (const address of ['payer', 'other']) cache.set(address, account(5n), 0)
-  cache.set('missing', null, 0)
-  for (let n = 0; n < CACHED_MAX; n++) cache.set(`invented ${n}`, null, 0)
+  for (const address of ['payer', 'other']) cache.set(address, at(1, account(5n)), 0)
+  cache.set('missing', at(1, null), 0)
+  for (let n = 0; n < CACHED_MAX; n++) cache.set(`invented ${n}`, at(1, null), 0)
   assert.deepEqual([cache.get('payer')?.account, cache.get('missing')], [account(5n), undefined])
-  for (let n = 1; n < CACHED_MAX; n++) cache.set(`funded ${n}`, account(1n), 0)
+  for (let n = 1; n < CACHED_MAX; n++) cache.set(`funded ${n}`, at(1, account(1n)), 0)
   assert.deepEqual(
     [cache.get('payer')?.account, cache.get('other')],
     [account(5n), undefined],

@@ -1,6 +1,6 @@
 import { setBounded } from '../../core/bounded-map.ts'
 import type { Clock } from '../../core/clock.ts'
-import type { Account, ReadAccount } from './account-lookups.ts'
+import type { Account, AccountAt, ReadAccount } from './account-lookups.ts'
 import { type Awaitable, mapAwaitable } from './awaitable.ts'
 import { createRereads } from './rereads.ts'
 
@@ -29,16 +29,16 @@ export function createAccountChecks(read: ReadAccount, clock: Clock): AccountChe
   const rereads = createRereads(() => clock.monotonicMs())
 
   async function readAndCache(address: string): Promise<Account | undefined> {
-    const account = await read(address)
-    cache.set(address, account, clock.monotonicMs())
-    return account
+    const found = await read(address)
+    const { account } = cache.set(address, found, clock.monotonicMs())
+    return found === undefined ? undefined : account
   }
 
   return {
     check(address, faultOf, state) {
       const reading = cache.get(address)
       if (reading !== undefined) {
-        const { account, readMs, triedMs } = reading
+        const { account, readMs, triedMs, hasFailed } = reading
         const nowMs = clock.monotonicMs()
         const fault = account === undefined ? undefined : faultOf(account)
         if (account !== undefined && fault === undefined && nowMs - readMs < GOOD_MS) {
@@ -47,7 +47,7 @@ export function createAccountChecks(read: ReadAccount, clock: Clock): AccountChe
         }
         const isRecent = nowMs - triedMs < BAD_MS
         // After a failed reading the state of the account is unknown, and unknown passes.
-        if (isRecent && readMs !== triedMs) return undefined
+        if (isRecent && hasFailed) return undefined
         if (isRecent && (state === undefined || !rereads.take(address, state))) return fault
       } else if (state !== undefined) rereads.take(address, state)
       return mapAwaitable(readAndCache(address), (account) => (account === undefined ? undefined : faultOf(account)))
@@ -55,18 +55,28 @@ export function createAccountChecks(read: ReadAccount, clock: Clock): AccountChe
   }
 }
 
-/** The last successful reading and the time of the last attempt; `account` is undefined when no reading has succeeded. */
-export type Reading = { readonly account: Account | undefined; readonly readMs: number; readonly triedMs: number }
+/** What is known of an account, from the reading at `readMs`, and the last attempt to read it; `account` is undefined when no reading has succeeded. */
+export type Reading = {
+  readonly account: Account | undefined
+  readonly slot: number
+  readonly readMs: number
+  readonly triedMs: number
+  readonly hasFailed: boolean
+}
 
 /** The last readings of accounts; the least recently used are removed first. */
 export type AccountCache = {
   get(address: string): Reading | undefined
-  /** `account` is undefined for a reading that failed: the previous one stays. */
-  set(address: string, account: Account | undefined, nowMs: number): void
+  /**
+   * Returns what is known now. `found` is undefined for a reading that failed: what was known stays. It also stays, for GOOD_MS, when the reading is of
+   * an older slot, from a node that is behind.
+   */
+  set(address: string, found: AccountAt | undefined, nowMs: number): Reading
 }
 
 /** For existing and for missing accounts separately: invented addresses, which cost nothing, displace only each other. */
 const CACHED_MAX = 16_384
+const NEVER_READ: Reading = { account: undefined, slot: 0, readMs: 0, triedMs: 0, hasFailed: true }
 
 export function createAccountCache(): AccountCache {
   /** In the order of last use. */
@@ -80,16 +90,17 @@ export function createAccountCache(): AccountCache {
       existing.set(address, found)
       return found
     },
-    set(address, account, nowMs) {
-      const before = existing.get(address) ?? missing.get(address)
+    set(address, found, nowMs) {
+      const before = existing.get(address) ?? missing.get(address) ?? NEVER_READ
       existing.delete(address)
       missing.delete(address)
+      const isOlder = found !== undefined && found.slot < before.slot && nowMs - before.readMs < GOOD_MS
       const reading: Reading =
-        account === undefined
-          ? { account: before?.account, readMs: before?.readMs ?? 0, triedMs: nowMs }
-          : { account, readMs: nowMs, triedMs: nowMs }
-      const readings = reading.account ? existing : missing
-      setBounded(readings, address, reading, CACHED_MAX)
+        found === undefined || isOlder
+          ? { ...before, triedMs: nowMs, hasFailed: found === undefined }
+          : { ...found, readMs: nowMs, triedMs: nowMs, hasFailed: false }
+      setBounded(reading.account ? existing : missing, address, reading, CACHED_MAX)
+      return reading
     },
   }
 }

@@ -40,9 +40,9 @@ describe('accounts read from a node', () => {
       calls.map(({ addresses }) => addresses),
       [['payer', 'nonce']],
     )
-    calls[0]?.respond({ value: [account(7), null] })
-    const payer = { lamports: 7n, owner: SYSTEM, data: Buffer.of(1, 2) }
-    assert.deepEqual(await Promise.all(readings), [payer, null, payer])
+    calls[0]?.respond({ context: { slot: 5 }, value: [account(7), null] })
+    const payer = { slot: 5, account: { lamports: 7n, owner: SYSTEM, data: Buffer.of(1, 2) } }
+    assert.deepEqual(await Promise.all(readings), [payer, { slot: 5, account: null }, payer])
     void read('payer')
     await settle()
     assert.equal(calls.length, 2, 'and read anew when asked to')

@@ -5,11 +5,14 @@ import type { CallNode } from '../../upstreams/call-node.ts'
 /** An account as a node reports it, with at most NONCE_ACCOUNT_BYTES of its data; null when it does not exist. */
 export type Account = { readonly lamports: bigint; readonly owner: string; readonly data: Uint8Array } | null
 
+/** An account in its state at a slot; 0 where the node does not name the slot. */
+export type AccountAt = { readonly slot: number; readonly account: Account }
+
 /**
  * Reads an account from a node. Concurrent reads are batched and shared, and the number of calls is bounded. Undefined when no node responds
  * in time or too many addresses wait.
  */
-export type ReadAccount = (address: string) => Promise<Account | undefined>
+export type ReadAccount = (address: string) => Promise<AccountAt | undefined>
 
 /** The longest that a transaction waits for a reading. */
 const READ_MS_MAX = 300
@@ -17,7 +20,7 @@ const READ_MS_MAX = 300
 const BATCH = 100
 const CALLS_MAX = 4
 const WAITING_MAX = 1000
-type Waiting = { readonly sinceMs: number; readonly result: PromiseWithResolvers<Account | undefined> }
+type Waiting = { readonly sinceMs: number; readonly result: PromiseWithResolvers<AccountAt | undefined> }
 
 export function createAccountLookups({
   callNode,
@@ -28,7 +31,7 @@ export function createAccountLookups({
 }): ReadAccount {
   /** Not yet in a call, in order. */
   const waiting = new Map<string, Waiting>()
-  const reading = new Map<string, Promise<Account | undefined>>()
+  const reading = new Map<string, Promise<AccountAt | undefined>>()
   let calls = 0
   let isScheduled = false
 
@@ -56,11 +59,13 @@ export function createAccountLookups({
     }
     const response = await callNode('getMultipleAccounts', [batch.map(([address]) => address), config], withinMs)
     calls -= 1
-    const value = (response as { value?: unknown } | null | undefined)?.value
+    const { context, value } = (response ?? {}) as { context?: { slot?: unknown }; value?: unknown }
+    const slot = typeof context?.slot === 'number' ? context.slot : 0
     const values: unknown[] = Array.isArray(value) && value.length === batch.length ? value : []
     for (const [at, [address, { result }]] of batch.entries()) {
       reading.delete(address)
-      result.resolve(accountOf(values[at]))
+      const account = accountOf(values[at])
+      result.resolve(account === undefined ? undefined : { slot, account })
     }
   }
 
@@ -68,7 +73,7 @@ export function createAccountLookups({
     const running = reading.get(address)
     if (running !== undefined) return running
     if (waiting.size >= WAITING_MAX) return Promise.resolve(undefined)
-    const result = Promise.withResolvers<Account | undefined>()
+    const result = Promise.withResolvers<AccountAt | undefined>()
     waiting.set(address, { sinceMs: clock.monotonicMs(), result })
     reading.set(address, result.promise)
     schedule()
