@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createManualClock } from '../../core/clock.ts'
+import { createManualClock, type ManualClock } from '../../core/clock.ts'
 import { encodeBase58 } from '../../solana/crypto/base58.ts'
-import { createFreshness } from './freshness.ts'
+import { createFreshness, type Freshness } from './freshness.ts'
 
 const hash = (n: number) => new Uint8Array(32).fill(n)
 
@@ -70,7 +70,59 @@ test('a blockhash that only a node behind the others does not know is unknown, n
   slot = 998
   assert.equal(freshness.check('a'), 'unknown', 'for a second')
   await clock.advanceAsync(1000)
-  assert.equal(await freshness.check('a'), 'expired')
+  assert.equal(await settled(freshness.check('a'), clock, 400), 'expired')
+})
+
+/** The state once the given time has passed; undefined when it is not known by then. */
+async function settled(state: ReturnType<Freshness['check']>, clock: ManualClock, afterMs: number) {
+  let found: Awaited<typeof state> | undefined
+  void Promise.resolve(state).then((known) => {
+    found = known
+  })
+  await clock.advanceAsync(afterMs)
+  return found
+}
+
+test('a blockhash that a node has never known is looked up again after a slot, before it is refused', async () => {
+  const clock = createManualClock()
+  const valid = new Set<string>()
+  const asked: string[] = []
+  const callNode = async (method: string, [blockhash]: readonly unknown[]) => {
+    if (method !== 'isBlockhashValid') return undefined
+    asked.push(String(blockhash))
+    return { context: { slot: 1000 }, value: valid.has(String(blockhash)) }
+  }
+  using freshness = createFreshness({ callNode, clock, slotMs: () => 400, bestSlot: () => 1000 })
+  const [early, same] = [freshness.check('new'), freshness.check('new')]
+  const old = freshness.check('old')
+  assert.deepEqual(await Promise.all([early, old].map((state) => settled(state, clock, 199))), [undefined, undefined])
+  valid.add('new')
+  await clock.advanceAsync(400)
+  assert.deepEqual(await Promise.all([early, same, old]), ['fresh', 'fresh', 'expired'])
+  assert.deepEqual(asked, ['new', 'old', 'new', 'old'])
+  valid.delete('new')
+  await clock.advanceAsync(10_000)
+  assert.deepEqual(
+    [await settled(freshness.check('new'), clock, 0), await settled(freshness.check('old'), clock, 0)],
+    ['expired', 'expired'],
+    'one that was known, and one that was unknown a slot ago, are refused at once',
+  )
+})
+
+test('limits how many blockhashes wait for their second lookup; others are refused after the first', async () => {
+  const clock = createManualClock()
+  const callNode = async () => ({ context: { slot: 1000 }, value: false })
+  using freshness = createFreshness({ callNode, clock, slotMs: () => 400, bestSlot: () => 1000 })
+  const states: unknown[] = []
+  for (let n = 0; n < 600; n++) {
+    const state = freshness.check(`invented ${n}`)
+    void Promise.resolve(state).then((known) => states.push(known))
+    await clock.advanceAsync(0)
+  }
+  assert.deepEqual(new Set(states), new Set(['expired']))
+  assert.equal(states.length, 600 - 256)
+  await clock.advanceAsync(400)
+  assert.equal(states.length, 600)
 })
 
 test('limits concurrent lookups of blockhashes; beyond the limit they are unknown', async () => {
@@ -85,7 +137,7 @@ test('limits concurrent lookups of blockhashes; beyond the limit they are unknow
   const checks = Array.from({ length: 300 }, (_, n) => freshness.check(`invented ${n}`))
   assert.deepEqual([asked, checks.at(-1)], [256, 'unknown'])
   resolve({ value: false })
-  assert.equal(await checks[0], 'expired')
+  assert.equal(await settled(checks[0] ?? 'fresh', clock, 400), 'expired')
 })
 
 test('its times are slots of the chain: at 200 ms a blockhash is polled, renewed and forgotten twice as fast', async () => {

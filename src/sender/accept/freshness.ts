@@ -31,6 +31,8 @@ const CALL_MS_MAX = 400
 const KNOWN_MAX = 4096
 /** Concurrent isBlockhashValid calls; beyond them a blockhash is `unknown`. */
 const ASKING_MAX = 256
+/** Blockhashes that wait for their second lookup; beyond them the first one decides. */
+const RECHECKING_MAX = 256
 /** The newest blockhash is polled twice in a slot, so that none is missed, for POLL_FOR_MS after each transaction. */
 const POLL_SLOTS = 0.5
 /** However short the slots are. */
@@ -43,7 +45,8 @@ const AGE_BLOCKS_MAX = 150
 
 /**
  * Polls the newest blockhash and records the height up to which it is valid, so that most transactions are checked from memory. A blockhash
- * it has not seen is looked up at a node once, and the result cached for a short time.
+ * it has not seen is looked up at a node, and the result cached for a short time. One that was never known may be so new that the node does not have it
+ * yet: it is looked up again a slot later, before it counts as expired.
  */
 export function createFreshness({ callNode, clock, slotMs, bestSlot }: FreshnessDeps): Freshness {
   const known = new Map<string, Verdict>()
@@ -53,6 +56,7 @@ export function createFreshness({ callNode, clock, slotMs, bestSlot }: Freshness
   let newest = { lastHeight: 0, at: Number.NEGATIVE_INFINITY }
   let usedAtMs = Number.NEGATIVE_INFINITY
   let isPolling = false
+  let rechecking = 0
 
   async function poll(): Promise<void> {
     const nowMs = clock.monotonicMs()
@@ -87,10 +91,25 @@ export function createFreshness({ callNode, clock, slotMs, bestSlot }: Freshness
   }
 
   async function fetchState(key: string): Promise<Verdict['state']> {
-    const response = await callNode('isBlockhashValid', [key, { commitment: 'processed' }], CALL_MS_MAX)
-    const state = stateOf(response)
+    let state = await lookUp(key)
+    if (state === 'expired' && mayBeNew(key) && rechecking < RECHECKING_MAX) {
+      rechecking += 1
+      await new Promise<void>((resolve) => clock.setTimer(slotMs(), resolve))
+      rechecking -= 1
+      state = await lookUp(key)
+    }
     remember(known, key, { at: clock.monotonicMs(), state })
     return state
+  }
+
+  async function lookUp(key: string): Promise<Verdict['state']> {
+    return stateOf(await callNode('isBlockhashValid', [key, { commitment: 'processed' }], CALL_MS_MAX))
+  }
+
+  /** Not one that was valid before, nor one that was unknown EXPIRED_SLOTS ago and still is. */
+  function mayBeNew(key: string): boolean {
+    const before = known.get(key)?.state
+    return !seen.has(key) && before !== 'fresh' && before !== 'expired'
   }
 
   function stateOf(response: unknown): Verdict['state'] {
@@ -103,7 +122,7 @@ export function createFreshness({ callNode, clock, slotMs, bestSlot }: Freshness
   /** Undefined when too many calls are running. */
   function refresh(key: string): Promise<Verdict['state']> | undefined {
     const running = asking.get(key)
-    if (running !== undefined || asking.size >= ASKING_MAX) return running
+    if (running !== undefined || asking.size - rechecking >= ASKING_MAX) return running
     const asked = fetchState(key).finally(() => asking.delete(key))
     asking.set(key, asked)
     return asked
