@@ -135,7 +135,7 @@ export async function openParts(options: PartsOptions, deps: PartsDeps): Promise
       },
     ),
   )
-  opening.use(startFollow({ receipts, callNode, ws: deps.ws, clock, bestSlot, slotMs, onUnlanded: stats.unlanded }))
+  opening.use(startFollow({ receipts, callNode, ws: deps.ws, clock, bestSlot, slotMs, onReplaced: stats.replaced }))
   const readAccount = createAccountLookups({ callNode, clock })
   const landing = createLanding({
     freshness: opening.use(createFreshness({ callNode, clock, slotMs, bestSlot })),

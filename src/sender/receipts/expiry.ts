@@ -54,7 +54,7 @@ export function createExpiry({ receipts, callNode, clock, bestSlot, slotMs }: Ex
     const found = new Set<string>()
     for (const { blockhash, acceptedMonotonicMs, landed, state } of receipts.watched) {
       if (found.size >= BLOCKHASHES_MAX) break
-      if (blockhash === undefined || landed !== undefined || state === 'unknown') continue
+      if (blockhash === undefined || landed !== undefined || state === 'unknown' || state === 'expired') continue
       if (nowMs - acceptedMonotonicMs >= FIRST_MS) found.add(blockhash)
     }
     return found

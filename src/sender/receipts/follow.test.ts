@@ -97,7 +97,7 @@ function rig(options: RigOptions = { resendMs: 2000, endMs: 60_000 }) {
       onThrown() {},
     },
   )
-  const unlanded: Receipt[] = []
+  const replaced: string[] = []
   const ws = { subscribe: () => undefined } as unknown as Upstream['ws']
   const follow = startFollow({
     receipts,
@@ -106,7 +106,7 @@ function rig(options: RigOptions = { resendMs: 2000, endMs: 60_000 }) {
     clock,
     bestSlot: () => best.slot,
     slotMs: () => 400,
-    onUnlanded: (receipt) => unlanded.push(receipt),
+    onReplaced: ({ signature, state }) => replaced.push(`${signature} ${state}`),
   })
   return {
     clock,
@@ -119,7 +119,7 @@ function rig(options: RigOptions = { resendMs: 2000, endMs: 60_000 }) {
     sent,
     finished,
     confirmed,
-    unlanded,
+    replaced,
     accept(signature: string, blockhash = 'blockhash'): Receipt {
       const receipt = receiptOf(signature, { acceptedMonotonicMs: clock.monotonicMs(), blockhash })
       receipts.add(receipt)
@@ -174,7 +174,7 @@ test('when another bank of the same slot remains, the receipt has the result of 
   await sluice.clock.advanceAsync(2000)
   assert.deepEqual([receipt.landed?.slot, receipt.landed?.error], [101, error])
   // It is counted once: the first result is taken back.
-  assert.deepEqual([sluice.finished, sluice.unlanded.length], [['a landed', 'a landed'], 1])
+  assert.deepEqual([sluice.finished, sluice.replaced.length], [['a landed', 'a landed'], 1])
   assert.deepEqual(sluice.confirmed, [`a ${JSON.stringify(error)}`])
 })
 
@@ -191,7 +191,7 @@ test('reverts the receipt when a fork drops its block, and sends the transaction
   sluice.node.slot = 140
   const before = sluice.sent.length
   await sluice.clock.advanceAsync(5000)
-  assert.deepEqual([receipt.state, sluice.receipts.pending, sluice.unlanded.length], ['sent', 1, 1])
+  assert.deepEqual([receipt.state, sluice.receipts.pending, sluice.replaced.length], ['sent', 1, 1])
   assert.ok(sluice.sent.length > before)
 })
 
@@ -274,6 +274,67 @@ test('ends after endMs with state ended when no node responds', async () => {
   assert.deepEqual([receipt.state, isOver, receipt.job], ['ended', true, undefined])
 })
 
+test('one that has expired is still looked up until its block would be final, and corrected when it landed', async () => {
+  using sluice = rig()
+  const receipt = sluice.accept('a')
+  Object.assign(sluice.node, { isValid: false, height: 260 })
+  await sluice.clock.advanceAsync(10_000)
+  assert.deepEqual([receipt.state, receipt.expiredHeight], ['expired', 260])
+  sluice.node.slot = 100 + 32
+  sluice.node.statuses.set('a', { slot: 99, err: null, confirmationStatus: 'processed' })
+  await sluice.clock.advanceAsync(3000)
+  assert.deepEqual([receipt.state, receipt.landed?.slot, receipt.expiredHeight], ['landed', 99, undefined])
+  assert.deepEqual([sluice.finished, sluice.replaced], [['a expired', 'a landed'], ['a expired']])
+  sluice.node.statuses.set('a', { slot: 99, err: null, confirmationStatus: 'confirmed' })
+  await sluice.clock.advanceAsync(3000)
+  assert.deepEqual([sluice.confirmed, sluice.receipts.watched.size], [['a null'], 0])
+
+  const other = sluice.accept('b')
+  await sluice.clock.advanceAsync(10_000)
+  assert.deepEqual([other.state, sluice.receipts.watched.size], ['expired', 1])
+  sluice.node.slot = 100 + 33
+  await sluice.clock.advanceAsync(3000)
+  const calls = sluice.calls['getSignatureStatuses']
+  sluice.node.statuses.set('b', { slot: 99, err: null, confirmationStatus: 'confirmed' })
+  await sluice.clock.advanceAsync(10_000)
+  assert.deepEqual([other.state, sluice.receipts.watched.size], ['expired', 0])
+  assert.equal(sluice.calls['getSignatureStatuses'], calls, 'and not looked up any longer')
+  assert.deepEqual(sluice.confirmed, ['a null'])
+})
+
+test('one that ended is looked up every two seconds until it lands or has expired', async () => {
+  using sluice = rig({ resendMs: 1000, endMs: 10_000 })
+  const [lands, expires, nonce] = [sluice.accept('a'), sluice.accept('b'), receiptOf('c', { blockhash: undefined })]
+  sluice.receipts.add(nonce)
+  sluice.dispatch.start(nonce)
+  await sluice.clock.advanceAsync(12_000)
+  assert.deepEqual([lands.state, expires.state, nonce.state], ['ended', 'ended', 'ended'])
+  const calls = sluice.calls['getSignatureStatuses'] ?? 0
+  await sluice.clock.advanceAsync(20_000)
+  assert.ok(between(9, (sluice.calls['getSignatureStatuses'] ?? 0) - calls, 11), `${sluice.calls['getSignatureStatuses']}`)
+  sluice.node.statuses.set('a', { slot: 101, err: null, confirmationStatus: 'confirmed' })
+  await sluice.clock.advanceAsync(3000)
+  Object.assign(sluice.node, { isValid: false, height: 260 })
+  await sluice.clock.advanceAsync(6000)
+  assert.deepEqual([lands.state, expires.state, nonce.state], ['landed', 'expired', 'ended'])
+  assert.deepEqual(sluice.replaced, ['a ended', 'b ended'])
+  sluice.node.statuses.set('c', { slot: 150, err: null, confirmationStatus: 'confirmed' })
+  await sluice.clock.advanceAsync(3000)
+  assert.equal(nonce.state, 'landed', 'a nonce does not expire')
+})
+
+test('limits how many that expired or ended are looked up: the newest', async () => {
+  using sluice = rig({ resendMs: 2000, endMs: 60_000, receiptsMax: 10_000 })
+  for (let n = 0; n < 5000; n++) sluice.receipts.finish(sluice.accept(`s${n}`), 'ended')
+  await sluice.clock.advanceAsync(3000)
+  assert.equal(sluice.receipts.watched.size, 4096)
+  for (const n of [0, 4999]) sluice.node.statuses.set(`s${n}`, { slot: 101, err: null, confirmationStatus: 'confirmed' })
+  await sluice.clock.advanceAsync(3000)
+  assert.deepEqual([sluice.receipts.get('s0')?.state, sluice.receipts.get('s4999')?.state], ['ended', 'landed'])
+})
+
+const between = (low: number, found: number, high: number) => low <= found && found <= high
+
 const FOUND = encodeBase58(new Uint8Array(64).fill(5))
 
 /** A receipt that an earlier process recorded as landed in slot 101. */
@@ -298,7 +359,7 @@ test('one that failed before a restart has the error of the chain again', async 
   sluice.node.statuses.set(FOUND, { slot: 101, err, confirmationStatus: 'confirmed' })
   await sluice.clock.advanceAsync(2000)
   assert.deepEqual([receipt.state, receipt.landed?.error], ['landed', err])
-  assert.deepEqual([sluice.finished, sluice.unlanded, sluice.confirmed.length], [[], [], 1])
+  assert.deepEqual([sluice.finished, sluice.replaced, sluice.confirmed.length], [[], [], 1])
 })
 
 test('one whose block was dropped around the restart becomes unknown', async () => {
@@ -326,7 +387,7 @@ test('a node that is far past the block no longer has its statuses: the receipt 
     sluice.node.slot = 101 + 151
     await sluice.clock.advanceAsync(2000)
     assert.deepEqual([receipt.state, receipt.landed?.confirmation], ['landed', 'processed'])
-    assert.deepEqual([sluice.confirmed.length, sluice.unlanded, sluice.receipts.watched.size], [1, [], 0])
+    assert.deepEqual([sluice.confirmed.length, sluice.replaced, sluice.receipts.watched.size], [1, [], 0])
   }
 })
 

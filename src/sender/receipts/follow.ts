@@ -8,8 +8,8 @@ import type { Receipts } from './receipts.ts'
 export type FollowDeps = ExpiryDeps & {
   readonly receipts: Receipts
   readonly ws: Pick<Upstream['ws'], 'subscribe'>
-  /** Called before a landed transaction is reverted, or lands elsewhere, because its block was dropped by a fork. */
-  onUnlanded(receipt: Receipt): void
+  /** Called before a settled state is replaced: a fork dropped the block of a landed transaction, or one that had expired or ended has landed. */
+  onReplaced(receipt: Receipt): void
 }
 
 /** Signatures that a node accepts in one getSignatureStatuses call. */
@@ -24,18 +24,28 @@ const POLL_MS_MIN = 150
 /** and at least this often, when the slot subscription is lost. */
 const POLL_MS_MAX = 1000
 const RESUBSCRIBE_MS = 1000
-/** A landed transaction is reverted when a node does not report it although the node is this many slots past its block. */
+/**
+ * A landed transaction is reverted when a node does not report it although the node is this many slots past its block. One that has expired is looked up
+ * until a node is this many slots past its expiry: the node that was asked before may have been on a fork.
+ */
 const FORK_SLOTS = 32
 /** No node that is further past a block has to report its transactions: Agave's status cache has 300 slots. */
 const STATUS_SLOTS = 150
+/** Those that have expired or ended are polled so often, */
+const LATE_MS = 2000
+/** and only the newest of them: those that never land must not delay the others. */
+const LATE_MAX = 4096
 
-/** Follows sent transactions on the chain: landed, expired, or reverted by a fork. */
+/** Follows sent transactions on the chain: landed, expired, reverted by a fork, or landed after they had expired or ended. */
 export function startFollow(deps: FollowDeps): Disposable {
-  const { receipts, callNode, ws, clock, onUnlanded } = deps
+  const { receipts, callNode, ws, clock, onReplaced } = deps
   let isClosed = false
   let isPolling = false
   let isDue = false
   let polledAtMs = Number.NEGATIVE_INFINITY
+  let latePolledAtMs = Number.NEGATIVE_INFINITY
+  /** The slot of the node that found it expired. */
+  const expiredSlots = new WeakMap<Receipt, number>()
   let subscription: ReturnType<typeof ws.subscribe>
   const expiry = createExpiry(deps)
 
@@ -73,7 +83,7 @@ export function startFollow(deps: FollowDeps): Disposable {
     // Taken before the status calls: a transaction that is in no block after its blockhash has expired never will be.
     const expiredBefore = expiry.expired()
     const batches: Receipt[][] = []
-    for (const receipt of receipts.watched) {
+    for (const receipt of dueReceipts()) {
       const last = batches.at(-1)
       if (last === undefined || last.length >= BATCH) batches.push([receipt])
       else last.push(receipt)
@@ -86,6 +96,16 @@ export function startFollow(deps: FollowDeps): Disposable {
     expiry.poll()
   }
 
+  function dueReceipts(): Receipt[] {
+    const late: Receipt[] = []
+    const others: Receipt[] = []
+    for (const receipt of receipts.watched) (isLate(receipt) ? late : others).push(receipt)
+    for (const receipt of late.splice(0, Math.max(0, late.length - LATE_MAX))) receipts.endFollowing(receipt)
+    if (polledAtMs - latePolledAtMs < LATE_MS) return others
+    latePolledAtMs = polledAtMs
+    return [...others, ...late]
+  }
+
   async function pollStatuses(batch: readonly Receipt[], expiredBefore: ReadonlyMap<string, Expiry>): Promise<void> {
     const response = await callNode('getSignatureStatuses', [batch.map(({ signature }) => signature)], CALL_MS)
     const { context, value } = (response ?? {}) as { context?: { slot?: unknown }; value?: unknown }
@@ -96,23 +116,37 @@ export function startFollow(deps: FollowDeps): Disposable {
       if (isClosed) return
       if (!receipts.watched.has(receipt)) continue
       const landed = readStatus(value[at])
-      if (landed !== undefined) {
-        if (receipt.landed !== undefined && !isSameLanding(receipt.landed, landed)) onUnlanded(receipt)
-        receipts.land(receipt, landed)
-      } else if (receipt.landed !== undefined) {
-        const slotsPast = context.slot - receipt.landed.slot
-        if (slotsPast <= FORK_SLOTS) continue
-        if (slotsPast > STATUS_SLOTS) receipts.endFollowing(receipt)
-        else {
-          onUnlanded(receipt)
-          receipts.unland(receipt)
-        }
+      if (landed !== undefined) land(receipt, landed)
+      else if (receipt.landed !== undefined) revertIfDropped(receipt, context.slot)
+      else if (receipt.state === 'expired') {
+        if (context.slot - (expiredSlots.get(receipt) ?? 0) > FORK_SLOTS) receipts.endFollowing(receipt)
       } else if (receipt.state !== 'unknown') {
         const found = expiredBefore.get(receipt.blockhash ?? '')
         // A node that is further behind may not have the transaction's block yet.
-        if (found !== undefined && context.slot >= found.slot) receipts.finish(receipt, 'expired', found.height)
+        if (found !== undefined && context.slot >= found.slot) expire(receipt, found)
       }
     }
+  }
+
+  function land(receipt: Receipt, landed: Omit<Landed, 'unixMs'>): void {
+    const isReplaced = receipt.landed === undefined ? isLate(receipt) : !isSameLanding(receipt.landed, landed)
+    if (isReplaced) onReplaced(receipt)
+    receipts.land(receipt, landed)
+  }
+
+  /** The node at this slot does not report the landed transaction. */
+  function revertIfDropped(receipt: Receipt, slot: number): void {
+    const slotsPast = slot - (receipt.landed?.slot ?? 0)
+    if (slotsPast <= FORK_SLOTS) return
+    if (slotsPast > STATUS_SLOTS) return receipts.endFollowing(receipt)
+    onReplaced(receipt)
+    receipts.unland(receipt)
+  }
+
+  function expire(receipt: Receipt, { height, slot }: Expiry): void {
+    if (isLate(receipt)) onReplaced(receipt)
+    expiredSlots.set(receipt, slot)
+    receipts.finish(receipt, 'expired', height)
   }
 
   const timers: Timer[] = [
@@ -131,6 +165,11 @@ export function startFollow(deps: FollowDeps): Disposable {
       subscription?.close()
     },
   }
+}
+
+/** Whether it is no longer sent but may land yet. */
+function isLate({ state }: Receipt): boolean {
+  return state === 'expired' || state === 'ended'
 }
 
 function readStatus(status: unknown): Omit<Landed, 'unixMs'> | undefined {

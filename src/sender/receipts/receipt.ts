@@ -36,7 +36,7 @@ export type Landed = {
 
 /**
  * `accepted`: checked, no path has taken it yet. `sent`: at least one path has. `landed`: in a block, with or without an error. `expired`:
- * its blockhash has expired and it is in no block. `ended`: `endMs` passed first. `unknown`: the service restarted while it was in flight; it
+ * its blockhash has expired and it is in no block. `ended`: `endMs` passed first. Both may land yet. `unknown`: the service restarted while it was in flight; it
  * is looked up on the chain and not sent again.
  */
 export type ReceiptState = 'accepted' | 'sent' | 'landed' | 'expired' | 'ended' | 'unknown'
@@ -99,12 +99,15 @@ export function printReceipt(receipt: Receipt): object {
       times,
     })),
     ...(attemptsLeftOut > 0 ? { attempts_left_out: attemptsLeftOut } : {}),
-    ...(state === 'unknown' ? { says: UNKNOWN_MESSAGE } : {}),
+    ...(state === 'unknown' ? { says: UNKNOWN_MESSAGE } : state === 'ended' ? { says: ENDED_MESSAGE } : {}),
   }
 }
 
 const UNKNOWN_MESSAGE =
   'the service restarted while this transaction was in flight; it is not sent again, so look for it on the chain before you repeat it'
+
+const ENDED_MESSAGE =
+  'it is no longer sent, but may land until its blockhash has expired or its nonce has changed; this receipt is corrected then'
 
 /** The bytes of a signature as the key of maps: base58 costs ten times as much. */
 export function signatureKey(signature: Uint8Array): string {
@@ -130,7 +133,7 @@ export function recordWireHash(receipt: Receipt): void {
   if (receipt.job !== undefined) receipt.wireHash = wireHashOf(receipt.job.wire)
 }
 
-/** Whether the state is final, except that a fork may revert `landed`. */
+/** Whether the state is final, except that a fork may revert `landed`, and that what has expired, ended or is unknown may have landed. */
 export function isSettled({ state }: Pick<Receipt, 'state'>): boolean {
   return state !== 'accepted' && state !== 'sent'
 }

@@ -26,7 +26,7 @@ export type Wait =
 
 export type ReceiptsDeps = {
   readonly clock: Clock
-  /** The receipt is settled; after a fork a landed one may be reverted and settle again. */
+  /** The receipt is settled. It may settle again: a fork may revert a landed one, and one that has expired or ended may land. */
   onFinished(receipt: Receipt): void
   /** The block of a landed receipt is confirmed: no fork drops it; or nobody follows it any longer. Called once. */
   onConfirmed?(receipt: Receipt): void
@@ -55,10 +55,11 @@ export type Receipts = Disposable & {
   recordAttempt(receipt: Receipt, report: AttemptReport): void
   /** Repeated with a higher confirmation, and with another slot or error when the block it was seen in was replaced by another one. */
   land(receipt: Receipt, landed: Omit<Landed, 'unixMs'>): void
-  /** Leaves a landed receipt as it is: nobody can find out any longer whether its block was dropped. */
+  /** Leaves the receipt as it is: nobody can find out any longer whether its block was dropped, or whether it lands although it has expired or ended. */
   endFollowing(receipt: Receipt): void
   /** Reverts `land`: the block is no longer part of the chain. */
   unland(receipt: Receipt): void
+  /** The receipt stays watched: on another fork it may have landed, and one that ended may land yet. */
   finish(receipt: Receipt, state: 'expired' | 'ended', height?: number): void
   wait(receipt: Receipt, waitMs: number, address: string): Wait
   /** Ends all waits, at shutdown. */
@@ -124,7 +125,7 @@ export function createReceipts(options: ReceiptsOptions, deps: ReceiptsDeps): Re
   }
 
   function endFollowing(receipt: Receipt): void {
-    if (watched.delete(receipt)) deps.onConfirmed?.(receipt)
+    if (watched.delete(receipt) && receipt.landed !== undefined) deps.onConfirmed?.(receipt)
   }
 
   function remove(receipt: Receipt): void {
@@ -202,6 +203,7 @@ export function createReceipts(options: ReceiptsOptions, deps: ReceiptsDeps): Re
         receipt.landed = { ...receipt.landed, error: landed.error, confirmation: landed.confirmation }
       } else {
         receipt.landed = { ...landed, unixMs: clock.nowMs() }
+        receipt.expiredHeight = undefined
         setState(receipt, 'landed')
       }
       // Only a block at `processed` can be dropped by a fork.
@@ -216,7 +218,6 @@ export function createReceipts(options: ReceiptsOptions, deps: ReceiptsDeps): Re
     },
     finish(receipt, state, height) {
       receipt.expiredHeight = height
-      watched.delete(receipt)
       setState(receipt, state)
     },
     wait(receipt, waitMs, address) {

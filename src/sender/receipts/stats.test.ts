@@ -11,9 +11,9 @@ test('a reverted transaction is counted back, unless it landed before this proce
   const landed = (signature: string): Receipt => receiptOf(signature, { state: 'landed', landed: LANDED })
   const [here, before] = [landed('here'), landed('before')]
   stats.finished(here)
-  stats.unlanded(before)
+  stats.replaced(before)
   const read = () => [stats.read(0).landed, stats.read(0).tipLamports]
   assert.deepEqual(read(), [1, '1000000'])
-  stats.unlanded(here)
+  stats.replaced(here)
   assert.deepEqual(read(), [0, '0'])
 })

@@ -28,8 +28,8 @@ export type PathStats = {
 export type Stats = {
   accepted(): void
   finished(receipt: Receipt): void
-  /** A landed transaction was reverted by a fork. */
-  unlanded(receipt: Receipt): void
+  /** Its settled state is replaced: a fork reverted it, or it landed after it had expired or ended. */
+  replaced(receipt: Receipt): void
   read(pending: number): SenderStats
 }
 
@@ -42,7 +42,7 @@ export function createStats(pathNames: readonly string[]): Stats {
   const paths = new Map<string, PathCount>(
     pathNames.map((name) => [name, { taken: 0, landed: 0, samplesMs: [], at: 0 }]),
   )
-  /** An unlanded one is counted back only if this process has counted it: it may have landed before a restart. */
+  /** A replaced one is counted back only if this process has counted it: it may have landed before a restart. */
   const counted = new WeakSet<Receipt>()
   const counts = { accepted: 0, landed: 0, failed: 0, expired: 0, ended: 0 }
   let tipLamports = 0n
@@ -73,7 +73,7 @@ export function createStats(pathNames: readonly string[]): Stats {
       counted.add(receipt)
       count(receipt, 1)
     },
-    unlanded(receipt) {
+    replaced(receipt) {
       if (counted.has(receipt)) count(receipt, -1)
     },
     read: (pending) => ({
