@@ -141,6 +141,8 @@ export async function openParts(options: PartsOptions, deps: PartsDeps): Promise
     freshness: opening.use(createFreshness({ callNode, clock, slotMs, bestSlot })),
     payers: createAccountChecks(readAccount, clock),
     nonces: createAccountChecks(readAccount, clock),
+    // A transaction can name dozens of tables: their readings must not take the place of those of payers.
+    tables: createAccountChecks(createAccountLookups({ callNode, clock }), clock),
     terms,
   })
   const opened = opening.move()

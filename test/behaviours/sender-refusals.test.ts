@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { createSolanaRpc } from '@solana/kit'
 import { decodeBase58, encodeBase58 } from '../../src/solana/crypto/base58.ts'
+import { buildLegacyMessage, signMessage } from '../../src/solana/transaction/build.ts'
 import {
   MIN_TIP,
   post,
@@ -67,6 +68,22 @@ describe('refusals of the public endpoint', () => {
     assert.equal(error?.code, -32043)
     assert.deepEqual(error?.data['tipAccounts'], TIP_ACCOUNTS)
     assert.equal(error?.data['foundLamports'], 1_000_000)
+  })
+
+  test('an address lookup table that does not exist', async () => {
+    const payer = walletOf(0)
+    const table = new Uint8Array(32).fill(77)
+    const legacy = buildLegacyMessage({
+      feePayer: payer.publicKey,
+      recentBlockhash: decodeBase58(sluice.blockhash()),
+      instructions: [tipInstruction(payer)],
+    })
+    const wire = signMessage(Uint8Array.of(0x80, ...legacy, 1, ...table, 1, 0, 0), [payer])
+    const { error } = await sluice.sender.send(wire)
+    assert.deepEqual(
+      [error?.code, error?.data['reason'], error?.data['lookupTable']],
+      [-32602, 'lookup-table-not-found', encodeBase58(table)],
+    )
   })
 
   test('detects base64 and base58 when no encoding is given', async () => {

@@ -149,6 +149,7 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
     const texts = {
       feePayer: textOf(transaction.staticKeys[0] as Uint8Array),
       blockhash: textOf(transaction.recentBlockhash),
+      lookupTables: transaction.addressTableLookups.map(({ accountKey }) => textOf(accountKey)),
     }
     return mapAwaitable(deps.landing.check(transaction, tip, texts), (refusal) =>
       refusal === undefined ? sendLandable(job, texts) : refuse(refusal),

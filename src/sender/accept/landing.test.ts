@@ -27,9 +27,10 @@ async function refusalOf(account: Account, instructions: readonly Instruction[],
     freshness: { check: () => age },
     payers: checks,
     nonces: checks,
+    tables: checks,
     terms,
   })
-  return landing.check(parsed.transaction, tip, { feePayer: 'payer', blockhash: BLOCKHASH })
+  return landing.check(parsed.transaction, tip, { feePayer: 'payer', blockhash: BLOCKHASH, lookupTables: [] })
 }
 
 const holding = (lamports: bigint, owner = SYSTEM): Account => ({ lamports, owner, data: new Uint8Array() })
@@ -77,21 +78,29 @@ test('refuses nonce data in an account that is owned by another program', async 
   assert.deepEqual([await refusal(SYSTEM), await refusal(BLOCKHASH)], [undefined, 'not-a-nonce'])
 })
 
-test('payers and nonce accounts have separate caches, and nonces are checked for the blockhash of the transaction', async () => {
+test('payers, nonce accounts and lookup tables have separate caches, and nonces are checked for the blockhash of the transaction', async () => {
   const keys = { account: OTHER.publicKey, authority: PAYER.publicKey }
   const parsed = parseTransaction(sign(PAYER, BLOCKHASH, [advanceNonce(keys), tipInstruction(PAYER)]))
   assert.ok(parsed.ok)
   const tip = checkTip(parsed.transaction, rule)
   assert.ok(tip.ok)
-  const checked = { payers: [] as string[], nonces: [] as string[] }
+  const checked = { payers: [] as string[], nonces: [] as string[], tables: [] as string[] }
   const noting = (kind: keyof typeof checked): AccountChecks => ({
     check: (address, _faultOf, state = 'any state') => void checked[kind].push(`${address} ${state}`),
   })
   const freshness = { check: () => 'expired' as const }
-  const landing = createLanding({ freshness, payers: noting('payers'), nonces: noting('nonces'), terms })
-  await landing.check(parsed.transaction, tip, { feePayer: 'payer', blockhash: BLOCKHASH })
+  const landing = createLanding({
+    freshness,
+    payers: noting('payers'),
+    nonces: noting('nonces'),
+    tables: noting('tables'),
+    terms,
+  })
+  const lookupTables = ['first', 'second']
+  await landing.check(parsed.transaction, tip, { feePayer: 'payer', blockhash: BLOCKHASH, lookupTables })
   assert.deepEqual(checked, {
     payers: ['payer any state'],
+    tables: ['first any state', 'second any state'],
     nonces: [`${encodeBase58(OTHER.publicKey)} ${BLOCKHASH}`],
   })
 })
@@ -111,4 +120,31 @@ test('does not require a tip that an earlier instruction may fund, but always th
     undefined,
     'a later one brings nothing',
   )
+})
+
+test('refuses a lookup table that does not exist or belongs to another program, not one that no node reports', async () => {
+  const parsed = parseTransaction(sign(PAYER, BLOCKHASH, [tipInstruction(PAYER)]))
+  assert.ok(parsed.ok)
+  const tip = checkTip(parsed.transaction, rule)
+  assert.ok(tip.ok)
+  const table = holding(1n, 'AddressLookupTab1e1111111111111111111111111')
+  const accounts: Record<string, Account> = { table, missing: null, other: holding(1n) }
+  const pass: AccountChecks = { check: () => undefined }
+  const tables: AccountChecks = {
+    check: (address, faultOf) => {
+      const account = accounts[address]
+      return account === undefined ? undefined : faultOf(account)
+    },
+  }
+  const landing = createLanding({ freshness: { check: () => 'fresh' }, payers: pass, nonces: pass, tables, terms })
+  const refusalFor = (...lookupTables: string[]) =>
+    landing.check(parsed.transaction, tip, { feePayer: 'payer', blockhash: BLOCKHASH, lookupTables })
+  assert.equal(refusalFor('table', 'unreported'), undefined)
+  for (const [address, reason] of [
+    ['missing', 'lookup-table-not-found'],
+    ['other', 'lookup-table-owner'],
+  ] as const) {
+    const refusal = await refusalFor('table', address)
+    assert.deepEqual([refusal?.code, refusal?.data], ['invalid-params', { reason, lookupTable: address }])
+  }
 })

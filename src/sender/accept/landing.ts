@@ -6,27 +6,41 @@ import type { AccountChecks } from './account-checks.ts'
 import type { Account } from './account-lookups.ts'
 import { type Awaitable, mapAwaitable } from './awaitable.ts'
 import type { Freshness } from './freshness.ts'
-import { type NonceFault, type Refusal, refuseBlockhash, refuseNonce, refusePayer, type TipTerms } from './refusal.ts'
+import {
+  type NonceFault,
+  type Refusal,
+  refuseBlockhash,
+  refuseLookupTable,
+  refuseNonce,
+  refusePayer,
+  type TipTerms,
+} from './refusal.ts'
 import type { Tip } from './tip-terms.ts'
 
 /** Refuses transactions that certainly cannot land, because re-sending them costs their sender nothing. */
 export type Landing = {
-  /** `feePayer` and `blockhash` are the transaction's, in base58. */
+  /** `texts` are the transaction's, in base58. */
   check(transaction: ParsedTransaction, tip: Tip, texts: Texts): Awaitable<Refusal | undefined>
 }
 
-export type Texts = { readonly feePayer: string; readonly blockhash: string }
+export type Texts = {
+  readonly feePayer: string
+  readonly blockhash: string
+  readonly lookupTables: readonly string[]
+}
 
 const SYSTEM_PROGRAM = encodeBase58(new Uint8Array(32))
+const LOOKUP_TABLE_PROGRAM = 'AddressLookupTab1e1111111111111111111111111'
 
 export function createLanding(deps: {
   readonly freshness: Pick<Freshness, 'check'>
-  /** Each has its own cache: callers can name any account as a nonce account, which must not displace payers. */
+  /** Each has its own cache: callers can name any account as a nonce account or lookup table, which must not displace payers. */
   readonly payers: AccountChecks
   readonly nonces: AccountChecks
+  readonly tables: AccountChecks
   readonly terms: TipTerms
 }): Landing {
-  const { freshness, payers, nonces, terms } = deps
+  const { freshness, payers, nonces, tables, terms } = deps
 
   function checkLifetime(
     transaction: ParsedTransaction,
@@ -55,11 +69,25 @@ export function createLanding(deps: {
     })
   }
 
+  /** A transaction whose table is missing is in no block, and costs its payer nothing. */
+  function checkTables({ lookupTables }: Texts): Awaitable<Refusal | undefined> {
+    let found: Awaitable<Refusal | undefined>
+    for (const address of lookupTables) {
+      const refusal = tables.check(address, (account) => {
+        if (account?.owner === LOOKUP_TABLE_PROGRAM) return undefined
+        return refuseLookupTable(address, account === null ? 'lookup-table-not-found' : 'lookup-table-owner')
+      })
+      found = mapAwaitable(found, (before) => before ?? refusal)
+    }
+    return found
+  }
+
   return {
     check(transaction, tip, texts) {
       const lifetime = checkLifetime(transaction, tip, texts)
       const payer = checkPayer(transaction, tip, texts)
-      return mapAwaitable(lifetime, (refusal) => refusal ?? payer)
+      const lookupTables = checkTables(texts)
+      return mapAwaitable(lifetime, (expired) => expired ?? mapAwaitable(payer, (poor) => poor ?? lookupTables))
     },
   }
 }

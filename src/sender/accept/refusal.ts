@@ -121,6 +121,18 @@ export function refuseNonce(nonceAccount: string, reason: NonceFault): Refusal {
   return { code: 'nonce-invalid', message: ERRORS['nonce-invalid'].sentence, data: { nonceAccount, reason } }
 }
 
+/** The code and the first words are those of a node. */
+export function refuseLookupTable(
+  lookupTable: string,
+  reason: 'lookup-table-not-found' | 'lookup-table-owner',
+): Refusal {
+  const message =
+    reason === 'lookup-table-owner'
+      ? 'Transaction loads an address table account with an invalid owner'
+      : "Transaction loads an address table account that doesn't exist; if it was created just now, send the transaction again in a second"
+  return { code: 'invalid-params', message, data: { reason, lookupTable } }
+}
+
 /** `required` and `found` are the names other senders use. */
 function tipData({ minTipLamports, tipAccounts }: TipTerms, found: bigint): Refusal['data'] {
   const foundLamports = Number(found)
