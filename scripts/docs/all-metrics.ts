@@ -47,6 +47,7 @@ export function describeMetrics(): MetricDescription[] {
     receipts: () => 0,
     knownSignatures: () => 0,
     connections: () => 0,
+    tipEventsLost: () => 0,
   })
   executionMetrics(registry)
   adminMetrics(registry, { sessions: () => 0 })

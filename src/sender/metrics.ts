@@ -42,7 +42,13 @@ export type SenderMetrics = ReturnType<typeof senderMetrics>
 export function senderMetrics(
   registry: MetricsRegistry,
   pathNames: readonly string[],
-  read: { pending(): number; receipts(): number; knownSignatures(): number; connections(): number },
+  read: {
+    pending(): number
+    receipts(): number
+    knownSignatures(): number
+    connections(): number
+    tipEventsLost(): number
+  },
 ) {
   const path = pathNames
   const received = registry.counter('sluice_sender_received_total', 'Transactions received, by result of the checks.', {
@@ -79,6 +85,11 @@ export function senderMetrics(
     { labels: { path }, buckets: LAND_BUCKETS },
   )
   const tips = registry.counter('sluice_sender_tip_lamports_total', 'Tips of transactions that landed and succeeded.')
+  registry.counter(
+    'sluice_sender_tip_events_lost_total',
+    'What became of transactions and is not in the tip ledger, because too much waited for its file.',
+    { read: read.tipEventsLost },
+  )
   const journalFailures = registry.counter(
     'sluice_sender_journal_failures_total',
     'Failed writes to the journal of accepted transactions.',

@@ -84,6 +84,7 @@ export async function openParts(options: PartsOptions, deps: PartsDeps): Promise
     receipts: () => readings.receipts?.size ?? 0,
     knownSignatures: () => readings.receipts?.knownSignatures ?? 0,
     connections: deps.connections,
+    tipEventsLost: () => deps.tipLedger?.lost ?? 0,
   })
   const stats = createStats(names)
   const { receipts, journal, entries, unknown } = opening.use(

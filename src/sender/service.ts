@@ -82,7 +82,7 @@ export async function startSender(
   return {
     address: server.address,
     tipAccounts: terms.tipAccounts,
-    stats: () => stats.read(receipts.pending),
+    stats: () => ({ ...stats.read(receipts.pending), tipEventsLost: deps.tipLedger?.lost ?? 0 }),
     paths: () =>
       paths.map((path) => ({
         path: path.name,

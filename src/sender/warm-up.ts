@@ -228,5 +228,5 @@ function createUnwrittenFile(): AppendFile {
 
 function createForgetfulLedger(clock: PartsDeps['clock']): TipLedger {
   const counter = { countedMs: 0, count: () => Promise.resolve(), [Symbol.asyncDispose]: () => Promise.resolve() }
-  return new TipLedger({ counter, clock, onFailure() {}, onRecovery() {} })
+  return new TipLedger({ counter, clock, onFailure() {}, onLoss() {}, onRecovery() {} })
 }

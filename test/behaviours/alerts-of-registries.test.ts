@@ -178,6 +178,7 @@ describe('alerts on the samples of a registry', () => {
         receipts: () => 0,
         knownSignatures: () => 0,
         connections: () => 0,
+        tipEventsLost: () => 0,
       })
     await expectOn(
       'SluiceSenderNotLanding',

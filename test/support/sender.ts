@@ -133,7 +133,7 @@ export async function startTestSender({
   const journalMode = options.journalSync === false ? 'write' : 'write-through'
   const journal = async (name: string) => disk(opening.use(await openAppendFile(join(state, name), journalMode)))
   const counter = await openCounterInWorker(state, deps)
-  const tipLedger = opening.use(new TipLedger({ ...deps, counter, onFailure() {}, onRecovery() {} }))
+  const tipLedger = opening.use(new TipLedger({ ...deps, counter, onFailure() {}, onLoss() {}, onRecovery() {} }))
   const sender = opening.use(
     await startSender(
       {

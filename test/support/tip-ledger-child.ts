@@ -12,6 +12,7 @@ const ledger = new TipLedger({
   counter: await openTipCounter(database, systemClock),
   clock: systemClock,
   onFailure() {},
+  onLoss() {},
   onRecovery() {},
 })
 for (let n = Number(before) + 1; process.connected; n++) {

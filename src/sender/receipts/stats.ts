@@ -10,6 +10,8 @@ export type SenderStats = {
   readonly ended: number
   readonly pending: number
   readonly tipLamports: string
+  /** What became of transactions and is not in the tip ledger. */
+  readonly tipEventsLost: number
   readonly paths: readonly PathStats[]
 }
 
@@ -30,7 +32,7 @@ export type Stats = {
   finished(receipt: Receipt): void
   /** Its settled state is replaced: a fork reverted it, or it landed after it had expired or ended. */
   replaced(receipt: Receipt): void
-  read(pending: number): SenderStats
+  read(pending: number): Omit<SenderStats, 'tipEventsLost'>
 }
 
 const SAMPLES_MAX = 1024

@@ -37,6 +37,7 @@ test('the thread counts every event once, also when the ledger is closed at once
       ...deps,
       counter,
       onFailure: (error) => failures.push(error),
+      onLoss() {},
       onRecovery() {},
     })
     for (let n = 0; n < 500; n++) ledger.record(event('accepted', n))
@@ -68,6 +69,7 @@ test('a thread that dies loses no event: they are counted once it is restarted',
       },
     },
     onFailure: (error) => reported.push(String(error)),
+    onLoss() {},
     onRecovery: () => reported.push('recovered'),
   })
   ledger.record(event('accepted', 1))

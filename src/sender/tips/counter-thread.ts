@@ -3,7 +3,8 @@ import { systemClock } from '../../platform/process/clock.ts'
 import { secureRandom } from '../../platform/process/random.ts'
 import { openWorkerPort } from '../../platform/process/worker.ts'
 import { openTipCounter, type TipEvent } from './counter.ts'
-import { openLedgerFile } from './ledger-file.ts'
+import { openExistingLedger, openLedgerFile } from './ledger-file.ts'
+import { openReopeningCounter } from './reopening-counter.ts'
 
 /** A batch to count. */
 export type ToCounter = readonly TipEvent[]
@@ -22,7 +23,11 @@ const link = openWorkerPort<ToCounter, FromCounter>()
 if (link === undefined) throw new Error('this file runs only as a worker thread')
 const { post } = link
 const deps = { clock: systemClock, random: secureRandom }
-const counter = await openTipCounter(await openLedgerFile(String(link.data), deps), systemClock)
+const folder = String(link.data)
+const counter = await openReopeningCounter(await openLedgerFile(folder, deps), {
+  reopen: () => openExistingLedger(folder, deps),
+  openCounter: (database) => openTipCounter(database, systemClock),
+})
 link.onMessage((batch) => {
   counter.count(batch).then(
     () => post({ kind: 'counted', countedMs: counter.countedMs }),

@@ -48,6 +48,11 @@ export async function openLedgerFile(
   return openSqlite({ file }, deps)
 }
 
+/** Opens the ledger that a process has opened before. One that is missing now is not replaced by an empty one. */
+export function openExistingLedger(folder: string, deps: { readonly clock: Clock }): Promise<SqlDatabase> {
+  return openSqlite({ file: join(folder, LEDGER_FILE) }, deps)
+}
+
 /** Opens the ledger to read it; undefined where there is none. */
 export async function openLedgerToRead(
   folder: string,

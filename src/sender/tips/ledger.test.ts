@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
+import { renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { crash } from '../../../test/support/crash.ts'
@@ -9,8 +10,9 @@ import { createSeededRandom } from '../../core/random.ts'
 import type { SqlDatabase } from '../../platform/db/sql.ts'
 import { makeTestFolder } from '../../platform/files/test-folder.ts'
 import { OTHER_PAYERS, openTipCounter, PAYERS_PER_DAY_MAX, type TipEvent } from './counter.ts'
-import { TipLedger } from './ledger.ts'
-import { openLedgerFile } from './ledger-file.ts'
+import { TipLedger, WAITING_MAX } from './ledger.ts'
+import { LEDGER_FILE, openExistingLedger, openLedgerFile } from './ledger-file.ts'
+import { openReopeningCounter } from './reopening-counter.ts'
 import { readTips, type TipGroup } from './report.ts'
 
 const DAY_MS = 86_400_000
@@ -24,6 +26,7 @@ async function open(folder: string, fault?: (database: SqlDatabase) => SqlDataba
     counter: await openTipCounter(fault?.(database) ?? database, clock),
     clock,
     onFailure: (error) => reported.push(String(error)),
+    onLoss: () => reported.push('loss'),
     onRecovery: () => reported.push('recovered'),
   })
   const read = (by: TipGroup, fromMs = 0, toMs = NOON_MS + 400 * DAY_MS) => readTips(database, { fromMs, toMs, by })
@@ -234,6 +237,61 @@ describe('the tip ledger', () => {
     await opened.ledger.flush()
     assert.deepEqual(opened.reported, ['Error: as planned', 'recovered'])
     assert.equal((await opened.total())?.landed, 2)
+  })
+
+  test('a disk that fails for long loses events, which are reported and counted', async () => {
+    let isFailing = true
+    const reported: string[] = []
+    await using ledger = new TipLedger({
+      counter: {
+        countedMs: 0,
+        count: () => (isFailing ? Promise.reject(new Error('as planned')) : Promise.resolve()),
+        [Symbol.asyncDispose]: () => Promise.resolve(),
+      },
+      clock: createManualClock(NOON_MS),
+      onFailure: (error) => reported.push(String(error)),
+      onLoss: () => reported.push('loss'),
+      onRecovery: () => reported.push('recovered'),
+    })
+    const record = (events: number) => {
+      for (let n = 0; n < events; n++) ledger.record(event('landed', n))
+    }
+    record(WAITING_MAX)
+    await ledger.flush()
+    assert.deepEqual([reported, ledger.lost], [['Error: as planned'], 0])
+    record(3)
+    assert.deepEqual([reported, ledger.lost], [['Error: as planned', 'loss'], 3])
+    isFailing = false
+    await ledger.flush()
+    assert.deepEqual(reported, ['Error: as planned', 'loss', 'recovered'])
+    record(WAITING_MAX + 1)
+    assert.deepEqual([reported.slice(3), ledger.lost], [['loss'], 4], 'also where the disk is only too slow')
+    await ledger.flush()
+    assert.deepEqual(reported.slice(4), ['recovered'])
+  })
+
+  test('after a failure the file is opened anew, and never created', async () => {
+    using folder = makeTestFolder()
+    const deps = { clock: createManualClock(NOON_MS), random: createSeededRandom(1) }
+    let opens = 0
+    // As SQLite after an error of its log: the connection stays unusable.
+    const failing = (database: SqlDatabase): SqlDatabase => ({
+      ...database,
+      count: () => Promise.reject(new Error('disk I/O error')),
+    })
+    await using counter = await openReopeningCounter(await openLedgerFile(folder.path, deps), {
+      reopen: () => openExistingLedger(folder.path, deps),
+      openCounter: (database) => openTipCounter(opens++ === 0 ? failing(database) : database, deps.clock),
+    })
+    await assert.rejects(counter.count([event('landed', 1)]), /disk I\/O error/)
+    const [file, away] = [folder.file(LEDGER_FILE), folder.file('away')]
+    renameSync(file, away)
+    await assert.rejects(counter.count([event('landed', 1)]), { code: 'store-corrupt' })
+    renameSync(away, file)
+    await counter.count([event('landed', 1)])
+    assert.deepEqual([counter.countedMs, opens], [NOON_MS + 1, 2])
+    await using database = await openExistingLedger(folder.path, deps)
+    assert.equal((await readTips(database, { fromMs: 0, toMs: NOON_MS, by: 'total' }))[0]?.landed, 1)
   })
 
   test('after a kill at any time, recording everything again counts everything once', async () => {

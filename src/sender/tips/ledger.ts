@@ -5,11 +5,14 @@ export type TipLedgerDeps = {
   readonly counter: TipCounter
   readonly clock: Clock
   onFailure(error: unknown): void
+  /** Too many events wait, so this one and those that follow are lost. Called once before `onRecovery`. */
+  onLoss(): void
+  /** Everything recorded is counted again, but for what was lost. */
   onRecovery(): void
 }
 
 /** Events that wait for the disk; more are lost, and counted. */
-const WAITING_MAX = 100_000
+export const WAITING_MAX = 100_000
 /**
  * Longer than most transactions need to land, so that accepting and landing are one write. What a crash loses of it is read back from the
  * journal.
@@ -31,6 +34,7 @@ export class TipLedger implements AsyncDisposable {
   #waitingCount = 0
   #writing: Promise<void> | undefined
   #hasFailed = false
+  #isLosing = false
 
   constructor(deps: TipLedgerDeps) {
     this.#deps = deps
@@ -50,6 +54,8 @@ export class TipLedger implements AsyncDisposable {
   record(event: TipEvent): void {
     if (this.#waitingCount >= WAITING_MAX) {
       this.lost += 1
+      if (!this.#isLosing) this.#deps.onLoss()
+      this.#isLosing = true
       return
     }
     this.#waitingCount += 1
@@ -75,8 +81,9 @@ export class TipLedger implements AsyncDisposable {
   async #writeAll(): Promise<void> {
     try {
       while (this.#waiting.size > 0) await this.#write(this.#takeBatch())
-      if (this.#hasFailed) this.#deps.onRecovery()
+      if (this.#hasFailed || this.#isLosing) this.#deps.onRecovery()
       this.#hasFailed = false
+      this.#isLosing = false
     } catch (error) {
       if (!this.#hasFailed) this.#deps.onFailure(error)
       this.#hasFailed = true

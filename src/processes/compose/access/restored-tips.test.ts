@@ -34,6 +34,7 @@ async function runSender(state: StateFolder, landed: readonly number[] = []): Pr
     counter: await openTipCounter(database, deps.clock),
     clock: deps.clock,
     onFailure: assert.fail,
+    onLoss() {},
     onRecovery() {},
   })
   await using first = await openAppendFile(state.file('sender', JOURNAL_NAMES[0]), 'write')

@@ -10,7 +10,7 @@ import type { MemoryGuard } from '../../../platform/process/memory-guard.ts'
 import { JOURNAL_NAMES } from '../../../sender/receipts/journal.ts'
 import { type Sender, startSender } from '../../../sender/service.ts'
 import { openCounterInWorker } from '../../../sender/tips/counter-in-worker.ts'
-import { TipLedger } from '../../../sender/tips/ledger.ts'
+import { TipLedger, WAITING_MAX } from '../../../sender/tips/ledger.ts'
 import type { Upstreams } from '../../../upstreams/service.ts'
 import type { Config } from '../config/config.ts'
 import { listenerOf } from '../config/listener.ts'
@@ -113,9 +113,23 @@ export async function openTipLedger(
     log.error({ err: error, folder }, 'the tip ledger cannot be written')
     lifecycle.degraded('sender tips', `the tip ledger cannot be written: ${messageOf(error)}`)
   }
+  const onLoss = () => {
+    log.error({ folder, waiting: WAITING_MAX }, 'tips are lost: too many events wait for the tip ledger')
+    lifecycle.degraded('sender tips', `tips are not counted: ${WAITING_MAX} events wait for the tip ledger`)
+  }
   try {
     const counter = await openCounterInWorker(folder, { log, clock, random })
-    return new TipLedger({ counter, clock, onFailure, onRecovery: () => lifecycle.recovered('sender tips') })
+    const ledger = new TipLedger({
+      counter,
+      clock,
+      onFailure,
+      onLoss,
+      onRecovery() {
+        log.warn({ folder, lost: ledger.lost }, 'the tip ledger is written again')
+        lifecycle.recovered('sender tips')
+      },
+    })
+    return ledger
   } catch (error) {
     onFailure(error)
     return undefined

@@ -13,6 +13,7 @@ test('a transaction that the sender refused because of a limit is one refusal, u
     receipts: () => 0,
     knownSignatures: () => 0,
     connections: () => 0,
+    tipEventsLost: () => 0,
   })
   const reporter = createRefusalReporter(metrics, undefined)
   for (let times = 0; times < 5; times++) reporter.report(refuseLimit('perPayerPerSecond', 5, 200), 'r')

@@ -75,6 +75,7 @@ export async function tipStats(this: CliContext, flags: CommonFlags): Promise<vo
     ['abandoned', report.ended],
     ['pending', report.pending],
     ['tips', `${report.tipLamports} lamports`],
+    ...(report.tipEventsLost > 0 ? [['not in the ledger', `${report.tipEventsLost} events`] as const] : []),
     ...report.paths.map(({ path, taken, landed, p50Ms, p95Ms }) => {
       const way = report.ways.find((one) => one.path === path)
       const times = p50Ms === null ? '' : `, landed after ${p50Ms} ms (p95 ${p95Ms} ms)`
