@@ -15,6 +15,7 @@ import { createAccountChecks } from './accept/account-checks.ts'
 import { createAccountLookups } from './accept/account-lookups.ts'
 import { createFreshness } from './accept/freshness.ts'
 import { createLanding } from './accept/landing.ts'
+import { createNoPathLog } from './accept/no-path-log.ts'
 import type { TipTerms } from './accept/refusal.ts'
 import { createRefusalReporter } from './accept/refusal-reporter.ts'
 import type { SignatureVerifier } from './accept/signature-verifier.ts'
@@ -168,6 +169,7 @@ export async function openParts(options: PartsOptions, deps: PartsDeps): Promise
           metrics.firstDispatch(tookMs)
           stats.accepted()
         },
+        onNoPath: createNoPathLog({ clock, log, paths: names }),
         clock,
       })
       return startSenderServer(

@@ -26,6 +26,7 @@ const wire = tipped(walletOf(0), BLOCKHASH, 'one')
 describe('accept, on a manual clock', () => {
   let clock: ManualClock
   let receipts: Receipts
+  let noPath: number
   let sent: Receipt[]
   let checks: ((verdict: Verdict) => void)[]
   let world: { isOpen: boolean; delayMs: number; isJournalOpen: boolean; isDoubtful: boolean; recorded: boolean }
@@ -39,6 +40,7 @@ describe('accept, on a manual clock', () => {
   function open(limits: SenderOptionsInput['limits'] = {}): void {
     clock = createManualClock()
     sent = []
+    noPath = 0
     checks = []
     atOnce = undefined
     journal = undefined
@@ -55,6 +57,7 @@ describe('accept, on a manual clock', () => {
         get isOpen() {
           return world.isOpen
         },
+        paths: ['leaders', 'relay'],
         start: (receipt) => {
           sent.push(receipt)
           onStart()
@@ -84,6 +87,7 @@ describe('accept, on a manual clock', () => {
         },
       },
       onDispatched() {},
+      onNoPath: () => void (noPath += 1),
     })
   }
 
@@ -281,8 +285,15 @@ describe('accept, on a manual clock', () => {
       assert.deepEqual([outcome.ok ? '' : outcome.refusal.code, limitOf(outcome), checks.length], [code, limit, 0])
       Object.assign(world, { isOpen: true, isJournalOpen: true, delayMs: 0 })
     }
-    assert.deepEqual([receipts.size, sent.length], [0, 0])
+    assert.deepEqual([receipts.size, sent.length, noPath], [0, 0, 1])
     assert.ok((await giveChecked()).ok)
+  })
+
+  test('names the paths when none is open', () => {
+    world.isOpen = false
+    const outcome = giveNow()
+    assert.ok(!outcome.ok)
+    assert.deepEqual(outcome.refusal.data, { reason: 'paths-closed', paths: ['leaders', 'relay'] })
   })
 
   const of = (payer: number, memo: string) => tipped(walletOf(payer), BLOCKHASH, memo)

@@ -26,6 +26,7 @@ import type { Landing, Texts } from './landing.ts'
 import {
   type Refusal,
   refuseLimit,
+  refuseNoPath,
   refuseNotRecorded,
   refusePlain,
   refuseUndecodable,
@@ -47,6 +48,8 @@ export type AcceptDeps = {
   readonly verifier: Pick<SignatureVerifier, 'verify' | 'delayMs'>
   readonly journal: Pick<Journal, 'isOpen' | 'isDoubtful' | 'accepted'>
   onDispatched(tookMs: number, receipt: Receipt): void
+  /** A transaction is refused because no path is open. */
+  onNoPath(): void
   readonly clock: Clock
 }
 
@@ -118,7 +121,10 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
   /** Refuses before the signature check, which is expensive: the wait for a check is bounded, so that accepted transactions are sent at once. */
   function checkCapacity(address: string): Refusal | undefined {
     const { checkingMax, checkDelayMsMax, pendingMax, pendingPerAddressMax } = limits
-    if (!dispatch.isOpen) return refusePlain('no-path')
+    if (!dispatch.isOpen) {
+      deps.onNoPath()
+      return refuseNoPath(dispatch.paths)
+    }
     if (!deps.journal.isOpen) return refuseNotRecorded(false)
     if (checking.size >= checkingMax) return refuseLimit('checkingMax', checkingMax, RETRY_MS)
     if (deps.verifier.delayMs > checkDelayMsMax) return refuseLimit('checkDelayMsMax', checkDelayMsMax, RETRY_MS)

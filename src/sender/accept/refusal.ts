@@ -163,6 +163,11 @@ export function refuseBody(code: 'parse-error' | 'invalid-request'): Refusal {
   return { code, message: sentence, data: { fix } }
 }
 
+/** None of these paths, by the names that receipts use, is open. */
+export function refuseNoPath(paths: readonly string[]): Refusal {
+  return { ...refusePlain('no-path'), data: { reason: 'paths-closed', paths } }
+}
+
 export function refusePlain(code: 'signature-invalid' | 'no-path' | 'method-not-found'): Refusal {
   return { code, message: ERRORS[code].sentence, data: {} }
 }

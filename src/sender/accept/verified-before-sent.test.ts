@@ -38,10 +38,11 @@ for (const [where, inLoopPerTurn] of [
       receipts,
       clock,
       verifier,
-      dispatch: { isOpen: true, start: (receipt) => sent.push(receipt), [Symbol.dispose]() {} },
+      dispatch: { isOpen: true, paths: [], start: (receipt) => sent.push(receipt), [Symbol.dispose]() {} },
       landing: { check: () => undefined },
       journal: { isOpen: true, isDoubtful: false, accepted: async (receipt) => journalled.push(receipt) > 0 },
       onDispatched() {},
+      onNoPath() {},
     })
     const real = tipped(walletOf(0), BLOCKHASH, 'real')
     // The signature of the real transaction over other bytes, so that both have the same id.

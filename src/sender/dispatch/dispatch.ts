@@ -36,6 +36,8 @@ export type DispatchDeps = {
 
 export type Dispatch = Disposable & {
   readonly isOpen: boolean
+  /** The names of all paths, open or not. */
+  readonly paths: readonly string[]
   /** Sends on every path at once, and again until the receipt is settled. */
   start(receipt: Receipt): void
 }
@@ -134,6 +136,7 @@ export function createDispatch(
     get isOpen() {
       return paths.some(({ isOpen }) => isOpen)
     },
+    paths: paths.map(({ name }) => name),
     start: (receipt) => send(receipt, false),
     [Symbol.dispose]() {
       timer.cancel()
