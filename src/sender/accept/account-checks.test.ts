@@ -91,7 +91,7 @@ describe('account checks of payers', () => {
     assert.deepEqual([calls, check()], [2, undefined])
     slot = 100
     await clock.advanceAsync(2000)
-    check()
+    void check()
     await clock.advanceAsync(0)
     assert.deepEqual([calls, check()], [3, 'poor'], 'of the same slot the later one counts')
     await clock.advanceAsync(1000)
