@@ -7,6 +7,8 @@ import { createRandom, seedsOf } from '../../../test/support/property.ts'
 import { type DuckDatabase, openDuckDatabase } from '../../platform/db/duckdb.ts'
 import { type AccountStates, accountBatchOf, accountHistory, accountStatesAfter } from '../ingest/test-accounts.ts'
 import { brokenRows } from '../ingest/test-rows.ts'
+import { deleteRepeated, replaceAccounts } from './accounts-before.ts'
+import { recentRowsMaxOf } from './settled-accounts.ts'
 import { openDuckStore } from './store.ts'
 import { openQueryDatabase } from './test-queries.ts'
 
@@ -19,7 +21,7 @@ async function read(database: DuckDatabase, sql: string): Promise<unknown[][]> {
 }
 
 async function stateOf(database: DuckDatabase): Promise<AccountStates> {
-  const rows = await read(database, 'SELECT pubkey, slot, lamports FROM base.accounts ORDER BY pubkey, slot')
+  const rows = await read(database, 'SELECT pubkey, slot, lamports FROM base._accounts_now ORDER BY pubkey, slot')
   const state: Record<string, readonly [number, number]> = {}
   for (const [key, slot, balance] of rows) state[String(key)] = [Number(slot), Number(balance)]
   assert.equal(Object.keys(state).length, rows.length, 'an account has one row')
@@ -30,9 +32,9 @@ async function keptIn(database: DuckDatabase): Promise<number> {
   return Number((await read(database, 'SELECT count(*) FROM base._accounts_before'))[0]?.[0])
 }
 
-async function openMemory() {
+async function openMemory(options: Parameters<typeof openDuckStore>[2] = {}) {
   const database = await openDuckDatabase(':memory:')
-  return { database, store: await openDuckStore(database, () => 0) }
+  return { database, store: await openDuckStore(database, () => 0, options) }
 }
 
 describe('accounts of a block that is replaced', () => {
@@ -137,7 +139,8 @@ describe('earlier states of accounts', () => {
   test('after any history the accounts are those of the blocks that remain', async (t) => {
     for (const seed of seedsOf(t, { short: 6, full: 200 })) {
       const random = createRandom(seed)
-      const { database, store } = await openMemory()
+      const recentRowsMax = [1, 3, 9, 1000][seed % 4] as number
+      const { database, store } = await openMemory({ recentRowsMaxOf: () => recentRowsMax })
       using _ = database
       let at = 0
       for (const step of accountHistory(random, { steps: 25 })) {
@@ -147,5 +150,64 @@ describe('earlier states of accounts', () => {
         assert.deepEqual(await stateOf(database), expected, `SLUICE_SEEDS=${seed}-${seed}, step ${at++}`)
       }
     }
+  })
+})
+
+describe('the accounts table', () => {
+  test('is not read to write a batch', async () => {
+    const { database, store } = await openMemory()
+    using _ = database
+    const batch = accountBatchOf([10, 11].map((slot) => ({ slot, balances: { a: slot, b: 2 } })))
+    await store.write(batch)
+    const statements = [...deleteRepeated(batch), ...replaceAccounts(batch)]
+    assert.equal(statements.length, 4)
+    for (const statement of statements) {
+      const [explained] = await read(database, `EXPLAIN ${statement}`)
+      // The names of tables are broken over lines.
+      const plan = String(explained?.[1]).replaceAll(/[^\w.]/g, '')
+      assert.match(plan, /base\._accounts_/)
+      assert.doesNotMatch(plan, /base\.accounts/, statement)
+    }
+  })
+
+  test('gets the final states once there are many of them, each account once', async () => {
+    const { database, store } = await openMemory({ recentRowsMaxOf: () => 4 })
+    using _ = database
+    const counts = async () =>
+      (
+        await read(
+          database,
+          'SELECT (SELECT count(*) FROM base.accounts), (SELECT count(*) FROM base._accounts_recent)',
+        )
+      )
+        .flat()
+        .map(Number)
+    // Written again and again, an account counts once.
+    for (let slot = 10; slot < 20; slot++)
+      await store.write(accountBatchOf([{ slot, balances: { a: slot, b: slot } }], { finalizedSlot: slot }))
+    assert.deepEqual(await counts(), [0, 2])
+    await store.write(accountBatchOf([{ slot: 20, balances: { c: 1, d: 1 } }], { finalizedSlot: 19 }))
+    assert.deepEqual(await counts(), [0, 4])
+    await store.write(accountBatchOf([{ slot: 21, balances: { e: 1, f: 1 } }], { finalizedSlot: 20 }))
+    assert.deepEqual(await counts(), [4, 2])
+    await store.write(accountBatchOf([{ slot: 22, balances: { a: 22 } }], { finalizedSlot: 20 }))
+    assert.deepEqual(await stateOf(database), {
+      a: [22, 22],
+      b: [19, 19],
+      c: [20, 1],
+      d: [20, 1],
+      e: [21, 1],
+      f: [21, 1],
+    })
+    await store.rewind(21)
+    assert.deepEqual(await stateOf(database), { a: [19, 19], b: [19, 19], c: [20, 1], d: [20, 1] })
+  })
+
+  test('is read by a move, whose cost for a batch grows with the root of its rows', () => {
+    const moved = [0, 1e6, 1e8].map(recentRowsMaxOf)
+    assert.deepEqual(
+      moved.map((rows) => Math.round(rows / 1000)),
+      [66, 66, 640],
+    )
   })
 })

@@ -4,15 +4,17 @@ import { type BatchRows, columnAt, rowsIn } from '../ingest/batch-rows.ts'
 import type { SlotRange } from '../ingest/slot-ranges.ts'
 import { tableOf } from '../schema.ts'
 import type { WriteBatch } from '../store/store.ts'
-import { ACCOUNTS_BEFORE, BASE_SCHEMA } from './ddl.ts'
+import { ACCOUNTS_BEFORE, ACCOUNTS_RECENT, BASE_SCHEMA } from './ddl.ts'
 
 /**
- * The accounts table has one row for each account. A block that is not final may be replaced, and with it the rows that it wrote: the states before
- * them are kept until it is final. All statements run in the transaction of the write.
+ * Customers see one row for each account. A block that is not final may be replaced, and with it the rows that it wrote: the states before them are kept
+ * until it is final. All statements run in the transaction of the write, and read the small table of recent states only: the accounts table grows with
+ * the chain. `settled-accounts.ts` moves final states there.
  */
 
 const PUBKEY_AT = columnAt('accounts', 'pubkey')
-const [ACCOUNTS, BEFORE] = [`${BASE_SCHEMA}.accounts`, `${BASE_SCHEMA}.${ACCOUNTS_BEFORE}`]
+const SETTLED = `${BASE_SCHEMA}.accounts`
+const [RECENT, BEFORE] = [`${BASE_SCHEMA}.${ACCOUNTS_RECENT}`, `${BASE_SCHEMA}.${ACCOUNTS_BEFORE}`]
 const COLUMNS = tableOf('accounts').columns.map(({ name }) => name)
 /** Keys of one statement, to keep the statements small. */
 const KEYS_MAX = 1000
@@ -23,7 +25,7 @@ export function deleteRepeated({ rows, range }: WriteBatch): string[] {
   const statements: string[] = []
   for (let from = 0; from < keys.length; from += KEYS_MAX) {
     const among = `pubkey IN (${keys.slice(from, from + KEYS_MAX).join(',')})`
-    for (const table of [ACCOUNTS, BEFORE])
+    for (const table of [RECENT, BEFORE])
       statements.push(`DELETE FROM ${table} WHERE slot BETWEEN ${range.from} AND ${range.to} AND ${among}`)
   }
   return statements
@@ -33,9 +35,9 @@ export function deleteRepeated({ rows, range }: WriteBatch): string[] {
 export function replaceAccounts({ rows, range, finalizedSlot }: WriteBatch): string[] {
   if (rows.every(({ tables }) => tables.accounts.count === 0)) return []
   const written = `slot BETWEEN ${range.from} AND ${range.to}`
-  const among = `pubkey IN (SELECT pubkey FROM ${ACCOUNTS} WHERE ${written})`
-  const keep = `INSERT INTO ${BEFORE} SELECT ${COLUMNS.join(', ')}, ${range.to} FROM ${ACCOUNTS} WHERE slot < ${range.from} AND ${among}`
-  return [...(finalizedSlot < range.to ? [keep] : []), `DELETE FROM ${ACCOUNTS} WHERE NOT (${written}) AND ${among}`]
+  const among = `pubkey IN (SELECT pubkey FROM ${RECENT} WHERE ${written})`
+  const keep = `INSERT INTO ${BEFORE} SELECT ${COLUMNS.join(', ')}, ${range.to} FROM ${RECENT} WHERE slot < ${range.from} AND ${among}`
+  return [...(finalizedSlot < range.to ? [keep] : []), `DELETE FROM ${RECENT} WHERE NOT (${written}) AND ${among}`]
 }
 
 /** Appends the states that a later block of the batch replaced. */
@@ -47,13 +49,19 @@ export function appendBefore(appender: DuckAppender, { texts, tables }: BatchRow
   appender.append([...columns, replaced], count, placed)
 }
 
-/** Before the accounts from a slot on are deleted: writes the newest state before the slot of each of them. */
+/**
+ * Before the accounts from a slot on are deleted: writes the newest state before the slot of each of them. An account whose newest state is in the accounts
+ * table has it there already.
+ */
 export function restoreAccounts(fromSlot: number): string[] {
-  const deleted = `pubkey IN (SELECT pubkey FROM ${ACCOUNTS} WHERE slot >= ${fromSlot})`
+  const deleted = [RECENT, SETTLED].map((table) => `SELECT pubkey FROM ${table} WHERE slot >= ${fromSlot}`)
+  const settled = `SELECT 1 FROM ${SETTLED} s WHERE s.pubkey = b.pubkey AND s.slot >= b.slot AND s.slot < ${fromSlot}`
   const newest = 'row_number() OVER (PARTITION BY pubkey ORDER BY slot DESC, replaced_slot DESC) = 1'
   return [
-    `INSERT INTO ${ACCOUNTS} SELECT ${COLUMNS.join(', ')} FROM ${BEFORE} WHERE slot < ${fromSlot} AND ${deleted} QUALIFY ${newest}`,
-    `DELETE FROM ${BEFORE} WHERE slot >= ${fromSlot} OR (pubkey, slot) IN (SELECT (pubkey, slot) FROM ${ACCOUNTS})`,
+    `INSERT INTO ${RECENT} SELECT ${COLUMNS.join(', ')} FROM ${BEFORE} b
+       WHERE slot < ${fromSlot} AND pubkey IN (${deleted.join(' UNION ALL ')}) AND NOT EXISTS (${settled}) QUALIFY ${newest}`,
+    `DELETE FROM ${RECENT} WHERE slot >= ${fromSlot}`,
+    `DELETE FROM ${BEFORE} WHERE slot >= ${fromSlot} OR (pubkey, slot) IN (SELECT (pubkey, slot) FROM ${RECENT})`,
   ]
 }
 

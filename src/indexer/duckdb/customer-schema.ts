@@ -3,6 +3,7 @@ import { CATALOGUE_SCHEMAS } from '../catalogue/catalogue-names.ts'
 import { DATABASE, PUBLISHED } from '../schema.ts'
 import { base58Macros } from './base58-macros.ts'
 import { catalogueDdl } from './catalogue-ddl.ts'
+import { sourceOf } from './ddl.ts'
 
 /** In-memory catalogue with the views and macros that customers reach; the tables of the data file have no name there. */
 const CUSTOMERS = 'customers'
@@ -27,7 +28,9 @@ export async function prepareQueries(database: DuckDatabase, base: string): Prom
   await connection.run(`CREATE SCHEMA ${CUSTOMERS}.fn`)
   for (const { name, columns } of PUBLISHED) {
     const listed = columns.map((column) => column.name).join(', ')
-    await connection.run(`CREATE VIEW ${CUSTOMERS}.${DATABASE}.${name} AS SELECT ${listed} FROM ${base}.${name}`)
+    await connection.run(
+      `CREATE VIEW ${CUSTOMERS}.${DATABASE}.${name} AS SELECT ${listed} FROM ${base}.${sourceOf(name)}`,
+    )
   }
   await connection.run(`CREATE VIEW ${CUSTOMERS}.fn.covered AS SELECT max(to_slot) AS slot FROM ${base}._ranges`)
   for (const { sql, parameters } of catalogueDdl(CUSTOMERS)) await connection.run(sql, parameters)

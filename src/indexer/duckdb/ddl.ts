@@ -4,6 +4,10 @@ import { type Column, type ColumnType, DECODER_VERSION, TABLES, tableOf } from '
 export const BASE_SCHEMA = 'base'
 /** States of accounts before blocks that are not final. */
 export const ACCOUNTS_BEFORE = '_accounts_before'
+/** States of accounts that are not in the accounts table yet. */
+export const ACCOUNTS_RECENT = '_accounts_recent'
+/** One row for each account. */
+const ACCOUNTS_NOW = '_accounts_now'
 
 const TYPES: Readonly<Record<ColumnType, string>> = {
   u64: 'UBIGINT',
@@ -29,6 +33,8 @@ export function duckDdl(): readonly string[] {
       name: ACCOUNTS_BEFORE,
       columns: [...tableOf('accounts').columns, { name: 'replaced_slot', type: 'u64', help: '' }],
     }),
+    createTable({ name: ACCOUNTS_RECENT, columns: tableOf('accounts').columns }),
+    accountsView(),
     `CREATE TABLE IF NOT EXISTS ${BASE_SCHEMA}._ranges (from_slot UBIGINT NOT NULL, to_slot UBIGINT NOT NULL)`,
     `CREATE TABLE IF NOT EXISTS ${BASE_SCHEMA}._faults (slot UBIGINT PRIMARY KEY, reason VARCHAR NOT NULL, since TIMESTAMP_S NOT NULL)`,
     // One row. `last_batch` shows after a failed COMMIT whether it took effect.
@@ -45,6 +51,20 @@ function createTable({ name, columns }: { readonly name: string; readonly column
 
 function column({ name, type }: Column): string {
   return `${name} ${TYPES[type]} NOT NULL`
+}
+
+/** The table or view from which customers read a table. */
+export function sourceOf(table: string): string {
+  return table === 'accounts' ? ACCOUNTS_NOW : table
+}
+
+/** NOT IN, because the engine runs NOT EXISTS with a hash table of the large side. */
+function accountsView(): string {
+  const columns = tableOf('accounts').columns.map(({ name }) => name)
+  const [settled, recent] = [`${BASE_SCHEMA}.accounts`, `${BASE_SCHEMA}.${ACCOUNTS_RECENT}`]
+  return `CREATE OR REPLACE VIEW ${BASE_SCHEMA}.${ACCOUNTS_NOW} AS
+    SELECT ${columns.join(', ')} FROM ${recent}
+    UNION ALL SELECT ${columns.join(', ')} FROM ${settled} WHERE pubkey NOT IN (SELECT pubkey FROM ${recent})`
 }
 
 /** Reads the ranges that the transaction of each batch writes together with its rows. */

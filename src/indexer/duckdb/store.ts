@@ -5,7 +5,8 @@ import { addRange, cutFrom, overlaps, type SlotRange } from '../ingest/slot-rang
 import { TABLES } from '../schema.ts'
 import { RECENT_BLOCKS, type Store, type StoreProgress, type WriteBatch } from '../store/store.ts'
 import { appendBefore, deleteRepeated, forgetAccounts, replaceAccounts, restoreAccounts } from './accounts-before.ts'
-import { ACCOUNTS_BEFORE, BASE_SCHEMA, duckDdl } from './ddl.ts'
+import { ACCOUNTS_BEFORE, ACCOUNTS_RECENT, BASE_SCHEMA, duckDdl } from './ddl.ts'
+import { COUNT_SETTLED, countRecent, recentRowsMaxOf, settleAccounts } from './settled-accounts.ts'
 
 /**
  * Batches after which a checkpoint moves the log into the file, whatever its size: until then its rows are uncompressed in memory. At the tip of the
@@ -20,14 +21,17 @@ type DuckStoreOptions = {
   readonly onCheckpoint?: () => Promise<void>
   /** Bytes of appended texts after which a checkpoint moves the log into the file earlier. By default only the number of batches decides. */
   readonly logTextBytesMax?: number | undefined
+  /** Final states of accounts that are kept apart from the table of that many rows. */
+  readonly recentRowsMaxOf?: ((settledRows: number) => number) | undefined
 }
 
 /** The writer of the embedded database: a dedicated connection, and one transaction for each batch. */
 export async function openDuckStore(
   database: DuckDatabase,
   nowMs: () => number,
-  { onCheckpoint = async () => {}, logTextBytesMax = Number.POSITIVE_INFINITY }: DuckStoreOptions = {},
+  options: DuckStoreOptions = {},
 ): Promise<Store> {
+  const { onCheckpoint = async () => {}, logTextBytesMax = Number.POSITIVE_INFINITY } = options
   const connection = await database.connect()
   for (const statement of duckDdl()) await connection.run(statement)
   await connection.run(`INSERT OR IGNORE INTO ${BASE_SCHEMA}._progress VALUES (0, '', 0, 0, '1970-01-01')`)
@@ -35,6 +39,9 @@ export async function openDuckStore(
   const commit = await connection.prepareHere('COMMIT')
   let batchesInLog = 0
   let textBytesInLog = 0
+  let settledRows = await countOf(connection, COUNT_SETTLED)
+  /** States in the table of recent ones: the final ones when they were counted, and all that were written since. */
+  let recentRows = await countOf(connection, countRecent(Number.MAX_SAFE_INTEGER))
   /** Complete ranges as stored in the file; read again after a failure. */
   let ranges: readonly SlotRange[] | undefined
 
@@ -100,7 +107,8 @@ export async function openDuckStore(
       ]
       await inTransaction({ first, last }, async () => {
         const tableAppenders: DuckAppender[] = []
-        for (const { name: table } of TABLES) tableAppenders.push(await appenderOf(table))
+        for (const { name } of TABLES)
+          tableAppenders.push(await appenderOf(name === 'accounts' ? ACCOUNTS_RECENT : name))
         for (const { texts, tables } of rows) {
           using placed = positionTexts(texts.packed())
           TABLES.forEach((table, at) => {
@@ -113,11 +121,25 @@ export async function openDuckStore(
       })
       ranges = after
       textBytesInLog += textBytesOf(batch)
+      recentRows += rows.reduce((sum, { tables }) => sum + tables.accounts.count, 0)
+      await settleIfDue(finalizedSlot)
       if (++batchesInLog >= CHECKPOINT_BATCHES || textBytesInLog >= logTextBytesMax) await checkpoint()
     } catch (cause) {
       // A COMMIT that fails may have taken effect all the same.
       if ((await progress()).lastBatch !== name) throw cause
     }
+  }
+
+  async function settleIfDue(finalizedSlot: number): Promise<void> {
+    const rowsMax = (options.recentRowsMaxOf ?? recentRowsMaxOf)(settledRows)
+    if (recentRows < rowsMax) return
+    // Most accounts are written again and again.
+    recentRows = await countOf(connection, countRecent(finalizedSlot))
+    if (recentRows < rowsMax) return
+    // A move that fails is not repeated with every batch.
+    recentRows = 0
+    await inTransaction({ last: settleAccounts(finalizedSlot) })
+    settledRows = await countOf(connection, COUNT_SETTLED)
   }
 
   /** A failure is ignored: a later checkpoint does the same work. */
@@ -189,6 +211,10 @@ function saveRanges(ranges: readonly SlotRange[]): string[] {
 
 function quoted(text: string): string {
   return `'${text.replaceAll("'", "''")}'`
+}
+
+async function countOf(connection: DuckConnection, sql: string): Promise<number> {
+  return Number((await rowsOf(connection, sql))[0]?.[0] ?? 0)
 }
 
 async function readRanges(connection: DuckConnection): Promise<SlotRange[]> {

@@ -1,0 +1,40 @@
+import { tableOf } from '../schema.ts'
+import { ACCOUNTS_RECENT, BASE_SCHEMA } from './ddl.ts'
+
+/**
+ * The accounts table has a row for each account that was ever written, and finding the rows that a batch replaces means reading all its keys. So a batch
+ * writes into the small table of recent states, and their final ones are moved to the accounts table once there are many of them. Customers see both tables
+ * as one, in which a recent state hides that of the accounts table.
+ */
+
+const [SETTLED, RECENT] = [`${BASE_SCHEMA}.accounts`, `${BASE_SCHEMA}.${ACCOUNTS_RECENT}`]
+
+/** Accounts that a batch writes, roughly. */
+const BATCH_ROWS = 4096
+/** Below this, reading the recent states takes a batch a few milliseconds. */
+const RECENT_ROWS_MIN = 65_536
+
+/**
+ * Final states in the recent table at which they are moved. A batch reads the keys of the recent table, and its share of a move reads those of the accounts
+ * table: the geometric mean makes both equal, so a batch costs the root of what reading the accounts table costs.
+ */
+export function recentRowsMaxOf(settledRows: number): number {
+  return Math.max(RECENT_ROWS_MIN, Math.sqrt(settledRows * BATCH_ROWS))
+}
+
+export const COUNT_SETTLED = `SELECT count(*) FROM ${SETTLED}`
+
+export function countRecent(finalizedSlot: number): string {
+  return `SELECT count(*) FROM ${RECENT} WHERE slot <= ${finalizedSlot}`
+}
+
+/** Moves the final states. A state that a later block may restore is not touched: it is in a table of its own. */
+export function settleAccounts(finalizedSlot: number): string[] {
+  const columns = tableOf('accounts').columns.map(({ name }) => name)
+  const final = `FROM ${RECENT} WHERE slot <= ${finalizedSlot}`
+  return [
+    `DELETE FROM ${SETTLED} WHERE pubkey IN (SELECT pubkey ${final})`,
+    `INSERT INTO ${SETTLED} SELECT ${columns.join(', ')} ${final}`,
+    `DELETE ${final}`,
+  ]
+}
