@@ -1,6 +1,7 @@
 import { type Backoff, createBackoff } from '../../core/backoff.ts'
 import type { Timer } from '../../core/clock.ts'
 import { createMessageReader, frameMessage } from '../../platform/grpc/framing.ts'
+import { createPingReply } from '../../platform/grpc/ping-reply.ts'
 import type { GrpcStream } from '../../platform/grpc/stream.ts'
 import type { BaseDeps } from '../../platform/process/base-deps.ts'
 import { CommitmentLevel, SlotStatus, SubscribeRequestSchema } from '../../solana/gen/geyser_pb.ts'
@@ -66,7 +67,10 @@ export function followBlocks(
     stream = opening
     connection += 1
     lastMs = clock.monotonicMs()
-    const reader = createMessageReader({ messageBytesMax: MESSAGE_BYTES_MAX }, onMessage)
+    const replyToPing = createPingReply(opening, PING)
+    const reader = createMessageReader({ messageBytesMax: MESSAGE_BYTES_MAX }, (message) =>
+      onMessage(message, replyToPing),
+    )
     opening.onData((bytes) => {
       lastMs = clock.monotonicMs()
       const problem = reader.push(bytes)
@@ -79,14 +83,14 @@ export function followBlocks(
     opening.write(frameMessage(subscribeRequest(options)))
   }
 
-  function onMessage(message: Uint8Array): void {
+  function onMessage(message: Uint8Array, replyToPing: () => void): void {
     const update = new WireReader(message)
     while (update.next()) {
       if (update.field === UPDATE.block) {
         backoff.reset()
         onBlockUpdate(message, update.inside())
       } else if (update.field === UPDATE.slot) onSlotUpdate(update.inside())
-      else if (update.field === UPDATE.ping) stream?.write(frameMessage(PING))
+      else if (update.field === UPDATE.ping) replyToPing()
     }
   }
 

@@ -21,12 +21,12 @@ async function follow() {
   const memory = createOutputMemory(1024 * 1024)
   const records = openOutputReader(memory)
   const clock = createManualClock()
-  const counts = { invalid: 0, woken: 0, written: 0 }
+  const counts = { invalid: 0, woken: 0, written: 0, room: Number.POSITIVE_INFINITY }
   let onData: ((bytes: Buffer, release: () => void) => void) | undefined
   let onEnd: ((end: GrpcEnd) => void) | undefined
   const end = (code: number) => onEnd?.({ status: { code }, isFromServer: true })
   const stream: GrpcStream = {
-    write: () => (counts.written += 1) > 0,
+    write: () => (counts.written += 1) < counts.room,
     onWritable: () => undefined,
     halfClose: () => undefined,
     cancel: () => end(GrpcCode.cancelled),
@@ -155,4 +155,11 @@ test('a stream that ends is reported as ended, and the next one has another numb
     node.send(new Uint8Array(64 * 1024 + 1)).map(({ kind }) => kind),
     ['ended'],
   )
+})
+
+test('a node that sends pings and reads nothing is not written to without bound', async () => {
+  const node = await follow()
+  node.counts.room = 5
+  for (let pings = 0; pings < 50; pings++) node.send(PING)
+  assert.equal(node.counts.written, 5)
 })

@@ -43,7 +43,7 @@ export function followDeshred({ name, source }: DeshredStreamOptions, deps: Desh
       if (update.wireType !== WIRE_BYTES) continue
       if (update.field === UPDATE.transaction) onTransaction(message.subarray(update.from, update.to))
       else if (update.field === UPDATE.slot) onSlot(update.inside())
-      else if (update.field === UPDATE.ping) followed.send(PING)
+      else if (update.field === UPDATE.ping) followed.replyToPing()
     }
     if (update.isBroken) onInvalid()
   }
@@ -76,7 +76,12 @@ export function followDeshred({ name, source }: DeshredStreamOptions, deps: Desh
   }
 
   const followed = followStream(
-    { path: '/geyser.Geyser/SubscribeDeshred', name: `decoded of ${name}`, messageBytesMax: MESSAGE_BYTES_MAX },
+    {
+      path: '/geyser.Geyser/SubscribeDeshred',
+      name: `decoded of ${name}`,
+      messageBytesMax: MESSAGE_BYTES_MAX,
+      pingReply: PING,
+    },
     deps,
     {
       first: () => ALL,

@@ -1,6 +1,7 @@
 import { createBackoff } from '../../../core/backoff.ts'
 import type { Timer } from '../../../core/clock.ts'
 import { createMessageReader, frameMessage } from '../../../platform/grpc/framing.ts'
+import { createPingReply } from '../../../platform/grpc/ping-reply.ts'
 import { GrpcCode } from '../../../platform/grpc/status.ts'
 import type { GrpcStream } from '../../../platform/grpc/stream.ts'
 import type { BaseDeps } from '../../../platform/process/base-deps.ts'
@@ -22,6 +23,7 @@ export type StreamHandler = {
 export type FollowedStream = Disposable & {
   readonly isOpen: boolean
   send(message: Uint8Array): void
+  replyToPing(): void
 }
 
 export type FollowedStreamOptions = {
@@ -29,6 +31,8 @@ export type FollowedStreamOptions = {
   /** Of the log lines. */
   readonly name: string
   readonly messageBytesMax: number
+  /** The message that the node gets for a ping. */
+  readonly pingReply: Uint8Array
 }
 
 export type FollowedStreamDeps = BaseDeps & { readonly open: OpenStream }
@@ -41,12 +45,13 @@ const SILENCE_MS = 30_000
 
 /** A stream at a node that is opened again, with growing delays, whenever it ends or is silent. */
 export function followStream(
-  { path, name, messageBytesMax }: FollowedStreamOptions,
+  { path, name, messageBytesMax, pingReply }: FollowedStreamOptions,
   { open, clock, random, log }: FollowedStreamDeps,
   handler: StreamHandler,
 ): FollowedStream {
   const backoff = createBackoff(RETRY, random)
   let stream: GrpcStream | undefined
+  let replyToPing: (() => void) | undefined
   let timer: Timer | undefined
   let lastMs = clock.monotonicMs()
   let isOpen = false
@@ -57,6 +62,7 @@ export function followStream(
     if (isClosed) return opening?.cancel()
     if (opening === undefined) return lost(undefined, 'no node can be reached')
     stream = opening
+    replyToPing = createPingReply(opening, pingReply)
     lastMs = clock.monotonicMs()
     const reader = createMessageReader({ messageBytesMax }, (message) => {
       if (stream !== opening) return
@@ -104,6 +110,7 @@ export function followStream(
     get isOpen() {
       return isOpen
     },
+    replyToPing: () => replyToPing?.(),
     send: (message) => void stream?.write(frameMessage(message)),
     [Symbol.dispose]() {
       isClosed = true

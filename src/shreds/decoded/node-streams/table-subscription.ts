@@ -37,7 +37,7 @@ export function subscribeTables(deps: FollowedStreamDeps, listener: TableListene
   function onMessage(message: Uint8Array): void {
     const update = decodeMessage(SubscribeUpdateSchema, message)?.updateOneof
     if (update?.case === 'pong' && update.value.id === request) return listener.onCurrent()
-    if (update?.case === 'ping') return stream.send(pingOf(0))
+    if (update?.case === 'ping') return stream.replyToPing()
     if (update?.case !== 'account' || update.value.account === undefined) return
     const { pubkey, owner, data } = update.value.account
     const slot = Number(update.value.slot)
@@ -52,7 +52,12 @@ export function subscribeTables(deps: FollowedStreamDeps, listener: TableListene
   }
 
   const stream = followStream(
-    { path: '/geyser.Geyser/Subscribe', name: 'lookup tables', messageBytesMax: MESSAGE_BYTES_MAX },
+    {
+      path: '/geyser.Geyser/Subscribe',
+      name: 'lookup tables',
+      messageBytesMax: MESSAGE_BYTES_MAX,
+      pingReply: pingOf(0),
+    },
     deps,
     {
       first: () => requestOf(accounts),
