@@ -98,6 +98,8 @@ async function openTest() {
     written: (block: ChainBlock) =>
       until(`slot ${block.slot} is written`, () => status()?.headSlot === block.slot, 30_000),
     missing: () => registry.value('sluice_indexer_missing_slots_total', {}),
+    faults: () => registry.value('sluice_indexer_block_faults_total', {}),
+    restarts: () => registry.value('sluice_indexer_store_restarts_total', {}),
     /** Gaps and their slots as `coverage` reports them, and the slots of all blocks. */
     async tables() {
       assert.ok(supervisor !== undefined)
@@ -221,5 +223,52 @@ test('the rate limit of a provider, which has the code of a skipped slot, is no 
   assert.equal(on.status()?.headSlot, at(2).slot)
   for (const node of [on.main, on.other]) serve(node, () => true)
   await on.written(at(8))
+  assert.equal((await on.tables()).gaps, 0)
+})
+
+const MALFORMED = [
+  '{"jsonrpc":"2.0","id":1,"result":[]}',
+  '{"jsonrpc":"2.0","id":1,"result":{"blockhash":1}}',
+  `{"jsonrpc":"2.0","id":1,"result":${JSON.stringify(blockJsonOf(at(5))).replace(/"amount":"\d+"/, '"amount":"all"')}}`,
+]
+
+test('a block that one node sends malformed is taken from the other one, and the database process stays', async () => {
+  for (const text of MALFORMED) {
+    await using on = await openTest()
+    await comeBack(on)
+    /** The node that is asked for the block first. */
+    let broken: FakeNode | undefined
+    for (const node of [on.main, on.other]) {
+      const { respond } = node
+      node.respond = (method, params, id) => {
+        if (method !== 'getBlock' || (params as [number])[0] !== at(5).slot) return respond(method, params, id)
+        broken ??= node
+        return broken === node ? { status: 200, body: text } : respond(method, params, id)
+      }
+    }
+    await on.start()
+    on.block(at(10))
+    await on.written(at(10))
+    assert.deepEqual(await on.tables(), { gaps: 0, missing: [], slots: slotsOf(CHAIN.slice(0, 11)) })
+    assert.deepEqual([on.restarts(), on.faults()], [0, 1], text.slice(0, 60))
+    await on.stop()
+  }
+})
+
+test('a block that no node sends well-formed is waited for, and the database process stays', async () => {
+  await using on = await openTest()
+  await comeBack(on)
+  for (const node of [on.main, on.other]) {
+    const { respond } = node
+    node.respond = (method, params, id) =>
+      method === 'getBlock' ? { status: 200, body: MALFORMED[1] ?? '' } : respond(method, params, id)
+  }
+  await on.start()
+  on.block(at(10))
+  await until('it waits', () => on.log.filter((line) => line.includes('gap not filled yet')).length > 2, 30_000)
+  assert.match(on.status()?.waitsFor?.message ?? on.log.join(), /cannot be decoded/)
+  assert.deepEqual([on.restarts(), on.status()?.headSlot], [0, at(2).slot])
+  for (const node of [on.main, on.other]) serve(node, () => true)
+  await on.written(at(10))
   assert.equal((await on.tables()).gaps, 0)
 })

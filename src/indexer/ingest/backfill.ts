@@ -174,7 +174,10 @@ class BackfillRun {
     const id = ++this.#lastId
     decoded.add(id)
     const response = await store.ask({ kind: 'decode', id, raw: fetched.raw })
-    if (!response.ok) throw new Error(`block ${slot} cannot be decoded: ${response.fault}`)
+    if (!response.ok) {
+      this.#deps.fetch.refuse(fetched.raw)
+      throw new Error(`block ${slot} cannot be decoded: ${response.fault}`)
+    }
     return { ...response.link, id }
   }
 

@@ -25,6 +25,8 @@ test('a value out of the range of its column is refused, not truncated', () => {
   for (const [at, bad] of [
     [0, -1],
     [0, 2 ** 60],
+    [1, 2 ** 32],
+    [4, 2n ** 63n],
     [5, 2n ** 64n],
     [5, -1n],
     [6, 40_000],

@@ -86,7 +86,7 @@ class WideColumn {
       this.#wide = new BigUint64Array(this.#words.buffer)
     }
     if (typeof cell === 'bigint') {
-      if (this.kind === 'u64' && BigInt.asUintN(64, cell) !== cell)
+      if ((this.kind === 'u64' ? BigInt.asUintN(64, cell) : BigInt.asIntN(64, cell)) !== cell)
         throw new RangeError(`${cell} does not fit into 64 bits`)
       this.#wide[at] = cell
     } else {
@@ -115,7 +115,8 @@ const RANGES: Readonly<Record<NarrowKind, readonly [min: number, max: number]>> 
   u8: [0, 0xff],
   i16: [-0x8000, 0x7fff],
   bool: [0, 1],
-  time: [0, Number.MAX_SAFE_INTEGER],
+  // The last second of ClickHouse's DateTime, in 2106.
+  time: [0, TWO_POW_32 - 1],
 }
 
 /** Numbers that a double represents exactly. */

@@ -26,7 +26,12 @@ export type BlockFetch = {
   firstOnAnyNode(): Promise<number | undefined>
   /** Asks any node, then each of them if that one does not have the block. */
   fetch(slot: number): Promise<FetchedBlock>
+  /** This block cannot be decoded: the next fetch of its slot leaves out the node that sent it. */
+  refuse(raw: RawBlock): void
 }
+
+/** By slot, the nodes that sent a block which cannot be decoded. */
+export type RefusedBlocks = Map<number, Set<string>>
 
 type Calls = Pick<Upstream, 'forwardAsync'>
 
@@ -35,6 +40,9 @@ const GET_BLOCKS_SLOTS_MAX = 500_000
 /** The largest blocks known are some 20 MB as JSON. */
 const BLOCK_BYTES_MAX = 128 * 1024 * 1024
 const SLOTS_BYTES_MAX = 16 * 1024 * 1024
+
+/** Slots of refused blocks that are remembered. */
+const REFUSED_MAX = 1024
 
 /** Error codes of a node: slot skipped or missing (-32007, -32009), pruned (-32001). */
 const NO_BLOCK = new Set([-32007, -32009])
@@ -45,11 +53,12 @@ const NO_BLOCK_TEXT = /skipped|missing/i
 export function createBlockFetch(
   upstream: Pick<Upstream, 'forwardAsync' | 'each'>,
   commitment: Commitment,
+  refused: RefusedBlocks = new Map(),
 ): BlockFetch {
   async function slotsOf(node: Calls, { from, to }: SlotRange): Promise<readonly number[] | undefined> {
     for (let first = from; first <= to; ) {
       const last = Math.min(to, first + GET_BLOCKS_SLOTS_MAX - 1)
-      const response = await call(node, 'getBlocks', [first, last, { commitment }], SLOTS_BYTES_MAX)
+      const { response } = await call(node, 'getBlocks', [first, last, { commitment }], SLOTS_BYTES_MAX)
       if (typeof response === 'string' || errorCodeOf(response) !== undefined) return undefined
       const { result } = parse(response)
       if (!Array.isArray(result) || !result.every(Number.isSafeInteger)) return undefined
@@ -61,25 +70,40 @@ export function createBlockFetch(
   }
 
   async function firstOf(node: Calls): Promise<number | undefined> {
-    const response = await call(node, 'getFirstAvailableBlock', [], SLOTS_BYTES_MAX)
+    const { response } = await call(node, 'getFirstAvailableBlock', [], SLOTS_BYTES_MAX)
     const result = typeof response === 'string' ? undefined : parse(response).result
     return Number.isSafeInteger(result) ? (result as number) : undefined
   }
 
   async function fetchFrom(node: Calls, slot: number): Promise<FetchedBlock> {
-    const response = await call(node, 'getBlock', [slot, { ...GET_BLOCK_CONFIG, commitment }], BLOCK_BYTES_MAX)
+    const config = { ...GET_BLOCK_CONFIG, commitment }
+    const { response, nodeName } = await call(node, 'getBlock', [slot, config], BLOCK_BYTES_MAX)
     if (typeof response === 'string') return { kind: 'later', reason: response }
     const code = errorCodeOf(response)
     if (code === undefined) {
       const isNull = response.length < 200 && parse(response).result === null
-      return isNull ? { kind: 'none' } : { kind: 'block', raw: { slot, source: 'backfill', bytes: response } }
+      if (isNull) return { kind: 'none' }
+      return { kind: 'block', raw: { slot, source: 'backfill', bytes: response, node: nodeName } }
     }
     if (NO_BLOCK.has(code) && NO_BLOCK_TEXT.test(response.toString('utf8'))) return { kind: 'none' }
     return code === PRUNED ? { kind: 'pruned' } : { kind: 'later', reason: `error ${code}` }
   }
 
-  async function fetchFromEach(slot: number): Promise<FetchedBlock> {
-    const nodes = upstream.each()
+  /** Once every other node was asked in vain, those whose block was refused are asked again. */
+  async function fetchFromOthers(slot: number, refusedOf: ReadonlySet<string>): Promise<FetchedBlock> {
+    const fetched = await fetchFromEach(
+      slot,
+      upstream.each().filter(({ name }) => !refusedOf.has(name)),
+    )
+    if (fetched.kind === 'block') return fetched
+    refused.delete(slot)
+    return {
+      kind: 'later',
+      reason: `what ${[...refusedOf].join(', ')} sent cannot be decoded, and no other node has it`,
+    }
+  }
+
+  async function fetchFromEach(slot: number, nodes = upstream.each()): Promise<FetchedBlock> {
     let found: FetchedBlock = { kind: 'pruned' }
     let later: FetchedBlock | undefined = nodes.length === 0 ? { kind: 'later', reason: 'no node' } : undefined
     for (const node of nodes) {
@@ -111,8 +135,16 @@ export function createBlockFetch(
     },
 
     async fetch(slot) {
+      const refusedOf = refused.get(slot)
+      if (refusedOf !== undefined) return fetchFromOthers(slot, refusedOf)
       const fetched = await fetchFrom(upstream, slot)
       return fetched.kind === 'none' || fetched.kind === 'pruned' ? fetchFromEach(slot) : fetched
+    },
+
+    refuse({ slot, node }) {
+      if (node === undefined) return
+      if (refused.size >= REFUSED_MAX) refused.clear()
+      refused.set(slot, (refused.get(slot) ?? new Set()).add(node))
     },
   }
 }
@@ -122,11 +154,11 @@ async function call(
   method: string,
   params: readonly unknown[],
   bytesMax: number,
-): Promise<Buffer | string> {
+): Promise<{ readonly response: Buffer | string; readonly nodeName?: string }> {
   const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }))
   const outcome = await node.forwardAsync(upstreamRequest(method, body))
-  if (outcome.kind !== 'responded') return outcome.kind
-  return readCompleteResponse(outcome, { bytesMax })
+  if (outcome.kind !== 'responded') return { response: outcome.kind }
+  return { response: await readCompleteResponse(outcome, { bytesMax }), nodeName: outcome.nodeName }
 }
 
 function parse(response: Buffer): { result?: unknown } {

@@ -32,6 +32,7 @@ function openTestNodes({
       asked.first += 1
       return first
     },
+    refuse: () => {},
     async fetch(slot): Promise<FetchedBlock> {
       if (pruned(slot)) return { kind: 'pruned' }
       if (!lists.some((has) => has(slot))) return { kind: 'none' }

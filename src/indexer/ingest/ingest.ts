@@ -4,7 +4,7 @@ import type { Upstream } from '../../upstreams/upstream.ts'
 import type { IndexerMetrics } from '../metrics.ts'
 import { StoreGone, type StoreProcess } from '../store/process.ts'
 import { BatchWriter, type BatchWriterOptions, type PendingBlock } from './batch-writer.ts'
-import { createBlockFetch } from './block-fetch.ts'
+import { type BlockFetch, createBlockFetch, type RefusedBlocks } from './block-fetch.ts'
 import { followBlocks } from './block-stream.ts'
 import { EventQueue } from './event-queue.ts'
 import { type FillOptions, type FillResult, fillRange } from './fill.ts'
@@ -110,6 +110,7 @@ class IngestRun {
   readonly #frontier: Frontier<PendingBlock>
   readonly #writer: BatchWriter
   readonly #banks = new FinalBanks()
+  readonly #fetches: { readonly finalized: BlockFetch; readonly confirmed: BlockFetch }
   readonly #fillBackoff
   readonly #unwritten = new Map<number, RawBlock>()
   /** Up to this slot the blocks of the chain are final. */
@@ -137,6 +138,11 @@ class IngestRun {
       onWritten: (blocks) => this.#forgetRaw(blocks),
       release: (blocks) => this.#release(blocks),
     })
+    const refused: RefusedBlocks = new Map()
+    this.#fetches = {
+      finalized: createBlockFetch(deps.upstream, 'finalized', refused),
+      confirmed: createBlockFetch(deps.upstream, 'confirmed', refused),
+    }
     this.#fillBackoff = createBackoff(FILL_RETRY, deps.random)
     this.#finalizedSlot = store.progress.finalizedSlot
   }
@@ -222,8 +228,10 @@ class IngestRun {
     const decoded = await store.ask({ kind: 'decode', id, raw })
     if (!decoded.ok) {
       metrics.faults.inc()
-      log.warn({ slot: raw.slot, source: raw.source, reason: decoded.fault }, 'block cannot be decoded')
-      // The same block from getBlock may be complete; the frontier waits for it either way.
+      log.warn({ slot: raw.slot, source: raw.source, node: raw.node, reason: decoded.fault }, 'block cannot be decoded')
+      // The same block from getBlock, or from another node, may be complete; the frontier waits for it either way.
+      this.#fetches.confirmed.refuse(raw)
+      this.#filled = undefined
       this.#waitsFor = { from: raw.slot, to: raw.slot, message: decoded.fault }
       return
     }
@@ -313,7 +321,7 @@ class IngestRun {
     this.#deps.metrics.gaps.inc()
     // Of a slot with several banks the finalized block is the right one; the newest slots have none yet.
     const isFinal = this.#banks.areNamed && range.to <= this.#finalizedTip
-    const fetch = createBlockFetch(this.#deps.upstream, isFinal ? 'finalized' : 'confirmed')
+    const fetch = this.#fetches[isFinal ? 'finalized' : 'confirmed']
     const events = this.#events
     const options = { ...this.#options.fill, endIsFinal: this.#isFinalBlock(this.#frontier.childAfter(range)) }
     void fillRange(range, fetch, options, (raw) => events.push({ kind: 'block', raw, isFinal })).then(

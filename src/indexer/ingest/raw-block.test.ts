@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BlockFault, type ChainBlock } from '../../solana/chain-block.ts'
 import { geyserBytesOf } from '../../solana/geyser/test-block.ts'
+import { blockJsonOf } from '../../solana/json/test-block.ts'
 import { decodeRawBlock } from './raw-block.ts'
 import { makeTestChain } from './test-blocks.ts'
 
@@ -34,10 +35,29 @@ test('a block with missing transactions is a fault', () => {
 })
 
 test('bytes that are not a block are a fault', () => {
-  for (const bytes of [Buffer.from('{'), Buffer.from('{"result":null}'), Buffer.from('{"result":{"blockhash":1}}')])
-    assert.throws(() => decodeRawBlock({ slot: 1, source: 'backfill', bytes }), BlockFault)
+  for (const text of ['{', 'null', '7', '[]', '{"result":null}', '{"result":{"blockhash":1}}', '['.repeat(100_000)])
+    assert.throws(() => decodeRawBlock({ slot: 1, source: 'backfill', bytes: Buffer.from(text) }), BlockFault, text)
   for (const bytes of [new Uint8Array(), Uint8Array.of(255, 255, 255), Uint8Array.of(0x32, 0)])
     assert.throws(() => decodeRawBlock({ slot: 1, source: 'stream', bytes }), BlockFault)
+})
+
+test('a value of getBlock that no block has is a fault', () => {
+  const block = CHAIN[0] as ChainBlock
+  const text = JSON.stringify(blockJsonOf(block))
+  const decode = (result: string) =>
+    decodeRawBlock({ slot: block.slot, source: 'backfill', bytes: Buffer.from(`{"result":${result}}`) })
+  decode(text)
+  const replacements: readonly (readonly [RegExp, string])[] = [
+    [/"amount":"\d+"/, '"amount":"all"'],
+    [/"amount":"\d+"/, `"amount":"${'9'.repeat(100)}"`],
+    [/"fee":\d+/, `"fee":${'9'.repeat(100_000)}`],
+    [/"accounts":\[/, '"accounts":[256,'],
+    [/"parentSlot":\d+/, `"parentSlot":${block.slot}`],
+  ]
+  for (const [pattern, by] of replacements) {
+    assert.match(text, pattern)
+    assert.throws(() => decode(text.replace(pattern, by)), BlockFault, by.slice(0, 40))
+  }
 })
 
 /** A comparable form: buffers as hex, bigints as strings. */

@@ -9,6 +9,8 @@ export type RawBlock = {
   /** `stream`: a SubscribeUpdate with a block. `backfill`: the complete response to getBlock. */
   readonly source: 'stream' | 'backfill'
   readonly bytes: Uint8Array
+  /** The node that sent a response to getBlock. */
+  readonly node?: string | undefined
 }
 
 export type DecodedBlock = {
@@ -18,11 +20,21 @@ export type DecodedBlock = {
 }
 
 /** Throws BlockFault when the bytes are not a complete block. */
-export function decodeRawBlock({ slot, source, bytes }: RawBlock): DecodedBlock {
-  if (source === 'backfill') {
-    const response = parseJson(bytes) as { result?: unknown }
-    return { block: blockFromJson(slot, response.result), accounts: new Map() }
-  }
+export function decodeRawBlock(raw: RawBlock): DecodedBlock {
+  const decoded = raw.source === 'backfill' ? decodeResponse(raw) : decodeUpdate(raw)
+  const { slot, parentSlot } = decoded.block
+  // The first block of a chain has its own slot as that of its parent.
+  if (parentSlot >= slot && slot > 0) throw new BlockFault(`parentSlot ${parentSlot} is not before slot ${slot}`)
+  return decoded
+}
+
+function decodeResponse({ slot, bytes }: RawBlock): DecodedBlock {
+  const response = parseJson(bytes)
+  const result = typeof response === 'object' && response !== null && 'result' in response ? response.result : undefined
+  return { block: blockFromJson(slot, result), accounts: new Map() }
+}
+
+function decodeUpdate({ bytes }: RawBlock): DecodedBlock {
   const { block, executedTransactionCount, accounts } = blockFromGeyser(bytes)
   // A block with missing transactions must not count as complete.
   if (block.transactions.length !== executedTransactionCount)

@@ -101,6 +101,7 @@ function fetchOf(nodes: readonly Selects[], skipped: Selects, unavailable: Selec
       for (let slot = 0; slot <= TIP; slot++) if (!skipped(slot) && nodes.some((has) => has(slot))) return slot
       return 0
     },
+    refuse: () => {},
     async fetch(slot) {
       if (unavailable(slot)) return { kind: 'later', reason: 'error -32004' }
       if (!nodes.some((has) => has(slot))) return { kind: 'pruned' }

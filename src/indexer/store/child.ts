@@ -137,9 +137,8 @@ function decode(id: number, raw: RawBlock): DecodeResponse {
     const { slot, blockhash, parentSlot, parentBlockhash, transactions } = head
     return { ok: true, link: { slot, blockhash, parentSlot, parentBlockhash }, transactions }
   } catch (fault) {
-    // A value out of the range of its column is a fault of the block, too: one bad block must not stop the others.
-    if (fault instanceof BlockFault || fault instanceof RangeError) return { ok: false, fault: fault.message }
-    throw fault
+    // Whatever a node sends, it must not stop the blocks of others: a value out of the range of its column is a fault of the block, too.
+    return { ok: false, fault: fault instanceof BlockFault ? fault.message : String(fault) }
   }
 }
 

@@ -40,13 +40,17 @@ export function blockFromJson(slot: number, result: unknown): ChainBlock {
   }
 }
 
-/** Parses JSON with exact integers: beyond 2^53 they become bigints. */
+/** Digits of an integer with 64 bits, and its sign. */
+const INTEGER_CHARS_MAX = 20
+
+/** Parses JSON with exact integers: beyond 2^53 they become bigints, as far as they may have 64 bits. */
 export function parseExactJson(source: string): unknown {
   return JSON.parse(source, exactly as (name: string, value: unknown) => unknown)
 }
 
 function exactly(_name: string, value: unknown, { source = '' }: { source?: string }): unknown {
-  if (typeof value !== 'number' || Number.isSafeInteger(value) || !/^-?\d+$/.test(source)) return value
+  if (typeof value !== 'number' || Number.isSafeInteger(value) || source.length > INTEGER_CHARS_MAX) return value
+  if (!/^-?\d+$/.test(source)) return value
   return BigInt(source)
 }
 
@@ -104,7 +108,7 @@ function instructionOf(item: unknown, heightWhenUnreported: number): ChainInstru
   const { programIdIndex, accounts, data, stackHeight } = object(item, 'instruction')
   return {
     programIdIndex: count(programIdIndex, 'programIdIndex'),
-    accounts: Uint8Array.from(list(accounts, 'accounts').map((each) => count(each, 'accounts'))),
+    accounts: Uint8Array.from(list(accounts, 'accounts').map(accountIndex)),
     data: bytes(data),
     stackHeight: stackHeight == null ? heightWhenUnreported : count(stackHeight, 'stackHeight'),
   }
@@ -118,7 +122,7 @@ function tokenBalanceOf(item: unknown): ChainTokenBalance {
     mint: text(balance['mint'], 'mint'),
     owner: typeof balance['owner'] === 'string' ? balance['owner'] : '',
     programId: typeof balance['programId'] === 'string' ? balance['programId'] : '',
-    amount: BigInt(text(amount['amount'], 'amount')),
+    amount: digits(amount['amount'], 'amount'),
     decimals: count(amount['decimals'], 'decimals'),
   }
 }
@@ -177,6 +181,19 @@ function integer(value: unknown, what: string): bigint {
   if (typeof value === 'bigint') return value
   if (!Number.isSafeInteger(value)) throw new BlockFault(`${what} is no integer`)
   return BigInt(value as number)
+}
+
+function digits(value: unknown, what: string): bigint {
+  const given = text(value, what)
+  if (given.length > INTEGER_CHARS_MAX || !/^\d+$/.test(given)) throw new BlockFault(`${what} is no integer`)
+  return BigInt(given)
+}
+
+/** A transaction has at most 256 accounts. */
+function accountIndex(value: unknown): number {
+  const index = count(value, 'accounts')
+  if (index > 255) throw new BlockFault(`account ${index} of an instruction is beyond those of a transaction`)
+  return index
 }
 
 function optionalInteger(value: unknown, what: string): bigint {
