@@ -164,7 +164,7 @@ export async function startIndexer(
     const { database } = environment.clickhouse
     const granted = { database, limits: query, concurrent: query.concurrentPerSubscription }
     const accounts =
-      environment.accounts && opening.use(openClickHouseAccounts(environment.accounts, granted, { access, log }))
+      environment.accounts && opening.use(openClickHouseAccounts(environment.accounts, granted, { access, log, clock }))
     const target = { ...query, ...environment.clickhouse, limits: query }
     return { proxy: createClickHouseProxy(target, { clock, random, log, metrics, accounts }) }
   }

@@ -23,6 +23,7 @@ describe('the proxy in front of a current ClickHouse', () => {
   let account: Awaited<ReturnType<typeof subscribeIndexer>>
   let seen: Seen[] = []
   let kills = 0
+  const accounts = { isRestorable: false, ensured: 0 }
   let respond: (response: ServerResponse) => void
   const closing = new AsyncDisposableStack()
   before(async () => {
@@ -63,7 +64,16 @@ describe('the proxy in front of a current ClickHouse', () => {
           waitingMax: 0,
           waitSecondsMax: 0,
         },
-        common,
+        {
+          ...common,
+          accounts: {
+            async ensure() {
+              accounts.ensured += 1
+            },
+            lost: () => accounts.isRestorable,
+            [Symbol.dispose]() {},
+          },
+        },
       ),
     )
     const server = closing.use(
@@ -90,6 +100,28 @@ describe('the proxy in front of a current ClickHouse', () => {
 
   const ask = (fields: string, body = 'SELECT 1', headers: Record<string, string> = {}) =>
     fetch(`${url}/?${fields}`, { method: 'POST', headers: { ...account.headers, ...headers }, body })
+
+  test('a query that the server refuses because it has lost the account is repeated once, with the account created again', async () => {
+    for (const { isRestorable, refusals, sends } of [
+      { isRestorable: true, refusals: 1, sends: 2 },
+      { isRestorable: true, refusals: 9, sends: 2 },
+      { isRestorable: false, refusals: 9, sends: 1 },
+    ]) {
+      seen = []
+      accounts.isRestorable = isRestorable
+      accounts.ensured = 0
+      let left = refusals
+      respond = (response) => {
+        if (left-- <= 0) return response.end('ok\n')
+        response.writeHead(403, { 'x-clickhouse-exception-code': '516' })
+        return response.end('Code: 516. DB::Exception: u_a: Authentication failed. (AUTHENTICATION_FAILED)')
+      }
+      const text = await (await ask('', 'SELECT 1')).text()
+      assert.match(text, refusals === 1 ? /^ok$/m : /Ask the operator to grant it again/)
+      assert.deepEqual([seen.length, accounts.ensured], [sends, sends])
+    }
+    accounts.isRestorable = false
+  })
 
   test('forwards the database login of the customer, and neither the token nor other headers', async () => {
     await (

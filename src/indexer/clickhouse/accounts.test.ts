@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
 import type { Access } from '../../access/call-access.ts'
+import { createManualClock } from '../../core/clock.ts'
 import { silentLogger } from '../../platform/telemetry/logger.ts'
 import { createClickHouseAccounts, openClickHouseAccounts } from './accounts.ts'
 import { ClickHouseRefusal } from './link.ts'
@@ -19,6 +20,7 @@ function openRig(atServer: readonly string[] = [], refusal?: string) {
   let underWay = 0
   let mostUnderWay = 0
   let changed = (): void => {}
+  const clock = createManualClock()
   const accounts = createClickHouseAccounts(
     { hosts: ['10.0.0.1'], limits: TEST_PLAN },
     {
@@ -40,6 +42,7 @@ function openRig(atServer: readonly string[] = [], refusal?: string) {
         },
       },
       log: silentLogger,
+      clock,
       stateOf: (username) => (live.has(username) ? 'active' : revoked.has(username) ? 'revoked' : undefined),
       onChange(listener) {
         changed = listener
@@ -49,6 +52,7 @@ function openRig(atServer: readonly string[] = [], refusal?: string) {
   )
   return {
     accounts,
+    clock,
     run,
     live,
     revoke(username: string) {
@@ -78,7 +82,11 @@ describe('accounts on the server', () => {
     using accounts = openClickHouseAccounts(
       { url: `http://127.0.0.1:${port}`, user: 'admin', password: 'secret', ...limits },
       { database: 'chain', limits: { secondsMax: 1, rowsMax: 1, bytesMax: 1 }, concurrent: 1 },
-      { access: { onChange: () => ({ [Symbol.dispose]() {} }) } as unknown as Access, log: silentLogger },
+      {
+        access: { onChange: () => ({ [Symbol.dispose]() {} }) } as unknown as Access,
+        log: silentLogger,
+        clock: createManualClock(),
+      },
     )
     await accounts.ensure({ username: 'u_a', password: 'first', plan: 'pro' })
     for (const table of ['blocks', '_system_tables', '_information_schema_columns'])
@@ -170,5 +178,22 @@ describe('accounts on the server', () => {
     refuse(undefined)
     await accounts.ensure(login)
     assert.ok(run.some((statement) => statement.startsWith('CREATE USER IF NOT EXISTS u_a')))
+  })
+
+  test('that the server has lost are created again with their plan, at most once a minute', async () => {
+    const { accounts, run, clock } = openRig()
+    const login = { username: 'u_a', password: 'x', plan: 'pro' }
+    await accounts.ensure(login)
+    const first = [...run]
+    const sentMs = clock.monotonicMs()
+    clock.advance(1)
+    assert.equal(accounts.lost(login, sentMs), true)
+    assert.equal(accounts.lost(login, sentMs), true, 'a query that was sent before')
+    await Promise.all([accounts.ensure(login), accounts.ensure(login)])
+    assert.deepEqual(run.slice(first.length), first)
+    clock.advance(59_000)
+    assert.equal(accounts.lost(login, clock.monotonicMs()), false)
+    clock.advance(1_000)
+    assert.equal(accounts.lost(login, clock.monotonicMs()), true)
   })
 })

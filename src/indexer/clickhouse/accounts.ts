@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { Access } from '../../access/call-access.ts'
 import type { IndexerCredential } from '../../access/store/model.ts'
+import { setBounded } from '../../core/bounded-map.ts'
+import type { Clock } from '../../core/clock.ts'
 import { createHttpClient } from '../../platform/http/client/client.ts'
 import { createSlicedChecks } from '../../platform/process/sliced-checks.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
@@ -27,6 +29,7 @@ export type ClickHouseAccountsDeps = {
   /** With the account that may create accounts. */
   readonly link: ClickHouseLink
   readonly log: Logger
+  readonly clock: Clock
   /** The state of this user's credential; undefined for a user that the store has never had. */
   stateOf(username: string): IndexerCredential['state'] | undefined
   /** Registers a listener for changes of subscriptions. */
@@ -40,19 +43,30 @@ export type ValidLogin = { readonly username: string; readonly password: string;
 export type ClickHouseAccounts = Disposable & {
   /** Resolves when the server has the account. Rejects with QueryError, or HttpCallFailed when there is no response. */
   ensure(login: ValidLogin): Promise<void>
+  /**
+   * The server refused this login in a query that was sent at `sentMs`: it may have lost the account, which `ensure` then creates again. False if that was
+   * tried shortly before.
+   */
+  lost(login: ValidLogin, sentMs: number): boolean
 }
 
 const LIST_USERS = "SELECT name FROM system.users WHERE startsWith(name, 'u_')"
+
+/** A server whose own configuration refuses the login must not get the statements of an account with every query. */
+const CREATE_AGAIN_MS = 60_000
 
 /** Accounts remembered as created. Creating one again changes nothing. */
 const REMEMBERED_MAX = 10_000
 
 export function createClickHouseAccounts(
   { hosts, limits }: ClickHouseAccountsOptions,
-  { link, log, stateOf, onChange }: ClickHouseAccountsDeps,
+  { link, log, clock, stateOf, onChange }: ClickHouseAccountsDeps,
 ): ClickHouseAccounts {
   const plans = new Map<string, Promise<void>>()
-  const users = new Map<string, { readonly sha256: string; readonly plan: string; readonly made: Promise<void> }>()
+  type MadeUser = { readonly sha256: string; readonly plan: string; readonly made: Promise<void> }
+  const users = new Map<string, MadeUser>()
+  /** When the accounts that the server refused were created again. */
+  const createdAgainMs = new Map<string, number>()
   /** Users of the store that have an account at the server, whichever process created it. */
   const atServer = new Set<string>()
   let listing: Promise<void> | undefined
@@ -151,6 +165,19 @@ export function createClickHouseAccounts(
         )
       }
     },
+    lost({ username, plan }, sentMs) {
+      const nowMs = clock.monotonicMs()
+      const againMs = createdAgainMs.get(username) ?? Number.NEGATIVE_INFINITY
+      // Another query of the same login has noticed it.
+      if (againMs >= sentMs) return true
+      if (nowMs - againMs < CREATE_AGAIN_MS) return false
+      createdAgainMs.delete(username)
+      setBounded(createdAgainMs, username, nowMs, REMEMBERED_MAX)
+      users.delete(username)
+      // What the account depends on was lost with it.
+      plans.delete(plan)
+      return true
+    },
     [Symbol.dispose]() {
       isClosed = true
       listening[Symbol.dispose]()
@@ -166,7 +193,11 @@ const CONNECT_MS = 3_000
 export function openClickHouseAccounts(
   source: ClickHouseAccountsSource,
   granted: { readonly database: string; readonly limits: QueryLimits; readonly concurrent: number },
-  { access, log }: { readonly access: Pick<Access, 'snapshot' | 'onChange'>; readonly log: Logger },
+  {
+    access,
+    log,
+    clock,
+  }: Pick<ClickHouseAccountsDeps, 'log' | 'clock'> & { readonly access: Pick<Access, 'snapshot' | 'onChange'> },
 ): ClickHouseAccounts {
   const client = createHttpClient({ url: source.url, connectionsMax: CONNECTIONS_MAX, connectMs: CONNECT_MS })
   const { memoryBytesMax, readRowsMax, queriesPerHour } = source
@@ -189,12 +220,14 @@ export function openClickHouseAccounts(
     {
       link: createClickHouseLink(client, source),
       log,
+      clock,
       stateOf: (username) => access.snapshot().indexerCredential(username)?.state,
       onChange: (listener) => access.onChange(listener),
     },
   )
   return {
     ensure: accounts.ensure,
+    lost: accounts.lost,
     [Symbol.dispose]() {
       accounts[Symbol.dispose]()
       client[Symbol.dispose]()

@@ -92,10 +92,30 @@ export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: Cli
   }
 
   async function send(query: ProxyQuery, queryId: string, signal: AbortSignal): Promise<HttpReply> {
+    const account = { ...query.login, plan: query.plan }
+    await deps.accounts?.ensure(account)
+    const sentMs = clock.monotonicMs()
+    let reply = await sendOnce(query, queryId, signal)
+    // A server that was restored or replaced has lost the account. It did not run the query.
+    if (isLoginRefusal(reply) && deps.accounts?.lost(account, sentMs) === true) {
+      reply.body.destroy()
+      await deps.accounts.ensure(account)
+      reply = await sendOnce(query, queryId, signal)
+    }
+    if (!isLoginRefusal(reply)) return reply
+    reply.body.destroy()
+    // The gateway accepted this login, so the operator has to correct the server's account.
+    log.warn({ subscription: query.subscriptionId }, 'the server refuses the login of a subscription')
+    throw new QueryError(
+      'AUTHENTICATION_FAILED',
+      'The database refuses this login. Ask the operator to grant it again.',
+    )
+  }
+
+  function sendOnce(query: ProxyQuery, queryId: string, signal: AbortSignal): Promise<HttpReply> {
     const { login, acceptEncoding } = query
     const { target, headers, body } = clickHouseCall(query.request, { queryId, database, limits }, random)
-    await deps.accounts?.ensure({ ...login, plan: query.plan })
-    const reply = await client.send({
+    return client.send({
       method: 'POST',
       target,
       headers: {
@@ -106,16 +126,6 @@ export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: Cli
       body,
       signal,
     })
-    if (isLoginRefusal(reply)) {
-      reply.body.destroy()
-      // The gateway accepted this login, so the operator has to correct the server's account.
-      log.warn({ subscription: query.subscriptionId }, 'the server refuses the login of a subscription')
-      throw new QueryError(
-        'AUTHENTICATION_FAILED',
-        'The database refuses this login. Ask the operator to grant it again.',
-      )
-    }
-    return reply
   }
 
   async function forward(
