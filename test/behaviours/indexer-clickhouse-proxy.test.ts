@@ -8,7 +8,7 @@ import { indexerMetrics } from '../../src/indexer/metrics.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { secureRandom } from '../../src/platform/process/random.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { silentLogger } from '../../src/platform/telemetry/logger.ts'
+import { createLogger } from '../../src/platform/telemetry/logger.ts'
 import { createMetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { subscribeIndexer } from '../support/indexer.ts'
@@ -23,6 +23,7 @@ describe('the proxy in front of a current ClickHouse', () => {
   let account: Awaited<ReturnType<typeof subscribeIndexer>>
   let seen: Seen[] = []
   let kills = 0
+  const lines: string[] = []
   const accounts = { isRestorable: false, ensured: 0 }
   let respond: (response: ServerResponse) => void
   const closing = new AsyncDisposableStack()
@@ -50,7 +51,12 @@ describe('the proxy in front of a current ClickHouse', () => {
     gateway = closing.use(await startGateway([{ name: 'none', rpc: 'http://127.0.0.1:9' }]))
     const metrics = indexerMetrics(createMetricsRegistry())
     const limits = { secondsMax: 30, rowsMax: 1000, bytesMax: 1_000_000 }
-    const common = { clock: systemClock, random: secureRandom, log: silentLogger, metrics }
+    const common = {
+      clock: systemClock,
+      random: secureRandom,
+      log: createLogger({ level: 'warn', destination: { write: (line: string) => lines.push(line) } }),
+      metrics,
+    }
     const proxy = closing.use(
       createClickHouseProxy(
         {
@@ -121,6 +127,7 @@ describe('the proxy in front of a current ClickHouse', () => {
       assert.deepEqual([seen.length, accounts.ensured], [sends, sends])
     }
     accounts.isRestorable = false
+    assert.equal(lines.filter((line) => line.includes('refuses the login')).length, 1)
   })
 
   test('forwards the database login of the customer, and neither the token nor other headers', async () => {

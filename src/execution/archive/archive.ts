@@ -4,6 +4,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { NumberRange, NumberRanges } from '../../core/number-ranges.ts'
 import type { WaitingWork, Work } from '../../core/work.ts'
 import { openRecordLog, type RecordLog } from '../../platform/files/record-log.ts'
+import { createLimitedLog, type LimitedLog } from '../../platform/telemetry/limited-log.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { BlockOutcome } from '../rpc/block-store.ts'
 import { HeldBlock } from '../rpc/held-block.ts'
@@ -53,6 +54,7 @@ export class BlockArchive implements AsyncDisposable {
   readonly #index: ArchiveIndex
   readonly #cache = new Map<Hex, HeldBlock>()
   #cacheBytes = 0
+  readonly #readLog: LimitedLog
   #segmentBlocks = 0
   /** Blocks that wait to be written. */
   readonly #waiting = new Set<Hex>()
@@ -84,6 +86,7 @@ export class BlockArchive implements AsyncDisposable {
   private constructor(options: BlockArchiveOptions, deps: BlockArchiveDeps, log: RecordLog, index: ArchiveIndex) {
     this.#options = options
     this.#deps = deps
+    this.#readLog = createLimitedLog(deps.clock)
     this.#log = log
     this.#index = index
   }
@@ -278,7 +281,9 @@ export class BlockArchive implements AsyncDisposable {
     const { promise, resolve } = Promise.withResolvers<void>()
     const deadline = this.#deps.clock.setTimer(READ_MS, resolve)
     run()
-      .catch((err: unknown) => this.#deps.log.warn({ err }, 'a block cannot be read from disk'))
+      .catch((err: unknown) =>
+        this.#readLog((left) => this.#deps.log.warn({ err, ...left }, 'a block cannot be read from disk')),
+      )
       .finally(() => {
         deadline.cancel()
         resolve()

@@ -4,6 +4,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { GrpcCall } from '../../platform/grpc/call.ts'
 import { GrpcCode, type GrpcStatus } from '../../platform/grpc/status.ts'
 import { createSlicedChecks } from '../../platform/process/sliced-checks.ts'
+import { createLimitedLog } from '../../platform/telemetry/limited-log.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { Upstreams } from '../../upstreams/service.ts'
 import type { Connections } from '../account/connections.ts'
@@ -48,6 +49,7 @@ export type GeyserCalls = Disposable & {
 /** Serves calls of geyser.Geyser: admits each, opens it at a node of the subscription or at the decoded shreds, and relays it until its end. */
 export function createGeyserCalls(options: GeyserCallsOptions, deps: GeyserCallsDeps): GeyserCalls {
   const { access, upstreams, connections, metrics, log, clock } = deps
+  const credentialLog = createLimitedLog(clock)
   const resetGuard = createResetFloodGuard(clock, deps.limits?.earlyCancels)
   const admission = createGeyserAdmission(options, { access, clock, meter: metrics.grpc, resetGuard })
   const open = new Set<GeyserCall>()
@@ -91,7 +93,7 @@ export function createGeyserCalls(options: GeyserCallsOptions, deps: GeyserCalls
     const check = decoded && ((request: Uint8Array) => decoded.check(method as DecodedMethod, request))
     const admittedCall = { call, caller, charged, admitted, isStream, remoteAddress, beganMs }
     const entry = new GeyserCall({ ...admittedCall, stream, node, resume, check }, options, {
-      ...{ access, admission, connections, metrics, resetGuard, log, clock, onEnd },
+      ...{ access, admission, connections, metrics, resetGuard, credentialLog, log, clock, onEnd },
     })
     started.call = entry
     open.add(entry)

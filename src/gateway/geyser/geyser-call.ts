@@ -6,6 +6,7 @@ import type { Clock, Timer } from '../../core/clock.ts'
 import type { GrpcCall } from '../../platform/grpc/call.ts'
 import { GrpcCode, type GrpcStatus } from '../../platform/grpc/status.ts'
 import type { GrpcEnd, GrpcStream } from '../../platform/grpc/stream.ts'
+import type { LimitedLog } from '../../platform/telemetry/limited-log.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { UpstreamNode } from '../../upstreams/node.ts'
 import type { Connections } from '../account/connections.ts'
@@ -51,6 +52,8 @@ export type GeyserCallDeps = {
   readonly connections: Connections
   readonly metrics: Pick<GatewayMetrics, 'grpc' | 'resumes'>
   readonly resetGuard: Pick<ResetFloodGuard, 'cancel'>
+  /** Of lines about a refused credential. */
+  readonly credentialLog: LimitedLog
   readonly log: Logger
   readonly clock: Clock
   /** Called exactly once. */
@@ -202,10 +205,11 @@ export class GeyserCall {
 
   /** The node's status goes to the customer, except where it is about the gateway's own credential. */
   #statusFor({ status, isFromServer }: GrpcEnd): GrpcStatus {
-    const { log, metrics } = this.#deps
+    const { log, metrics, credentialLog } = this.#deps
     if (isLagged(status)) metrics.grpc.slow.inc()
     if (!isFromServer || status.code !== GrpcCode.unauthenticated) return status
-    log.warn({ upstream: this.#node?.name }, 'the node refuses the configured credential')
+    const fields = { upstream: this.#node?.name }
+    credentialLog((left) => log.warn({ ...fields, ...left }, 'the node refuses the configured credential'))
     return lostStatus(undefined)
   }
 

@@ -5,6 +5,7 @@ import { setBounded } from '../../core/bounded-map.ts'
 import type { Clock } from '../../core/clock.ts'
 import { createHttpClient } from '../../platform/http/client/client.ts'
 import { createSlicedChecks } from '../../platform/process/sliced-checks.ts'
+import { createLimitedLog } from '../../platform/telemetry/limited-log.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import { QueryError } from '../query/error.ts'
 import { RETRY_SECONDS } from '../query/permits.ts'
@@ -74,6 +75,7 @@ export function createClickHouseAccounts(
   let dropping: Promise<void> = Promise.resolve()
   let isDropFailing = false
   let isClosed = false
+  const refusalLog = createLimitedLog(clock)
 
   async function runAll(statements: readonly string[]): Promise<void> {
     for (const statement of statements) await link.run(statement)
@@ -157,7 +159,9 @@ export function createClickHouseAccounts(
         await user.made
       } catch (error) {
         if (!(error instanceof ClickHouseRefusal)) throw error
-        log.error({ err: error, username }, 'an account could not be created at the server')
+        refusalLog((left) =>
+          log.error({ err: error, username, ...left }, 'an account could not be created at the server'),
+        )
         throw new QueryError(
           'SOCKET_TIMEOUT',
           'The database is not ready for this login. Try again shortly.',

@@ -3,6 +3,7 @@ import { Transform, type TransformCallback } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createHttpClient, HttpCallFailed, type HttpReply } from '../../platform/http/client/client.ts'
 import type { BaseDeps } from '../../platform/process/base-deps.ts'
+import { createLimitedLog } from '../../platform/telemetry/limited-log.ts'
 import type { IndexerMetrics } from '../metrics.ts'
 import { QueryError } from '../query/error.ts'
 import { createQueryPermits, type QueryPermitsOptions, RETRY_SECONDS } from '../query/permits.ts'
@@ -74,6 +75,7 @@ const AWAY = 'The database does not respond. Try again shortly.'
 export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: ClickHouseProxyDeps): ClickHouseProxy {
   const { clock, random, log, metrics } = deps
   const { database, limits } = options
+  const [killLog, loginLog, awayLog] = [createLimitedLog(clock), createLimitedLog(clock), createLimitedLog(clock)]
   const permits = createQueryPermits(options, deps)
   const client = createHttpClient({
     url: options.url,
@@ -87,7 +89,7 @@ export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: Cli
   /** The server keeps running a query after its client disconnects, so it is killed with the gateway's account. */
   function killAtServer(queryId: string): void {
     link.run(`KILL QUERY WHERE query_id = '${queryId}' ASYNC`).catch((error: unknown) => {
-      log.warn({ err: error, queryId }, 'a query could not be killed at the server')
+      killLog((left) => log.warn({ err: error, queryId, ...left }, 'a query could not be killed at the server'))
     })
   }
 
@@ -105,7 +107,8 @@ export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: Cli
     if (!isLoginRefusal(reply)) return reply
     reply.body.destroy()
     // The gateway accepted this login, so the operator has to correct the server's account.
-    log.warn({ subscription: query.subscriptionId }, 'the server refuses the login of a subscription')
+    const fields = { subscription: query.subscriptionId }
+    loginLog((left) => log.warn({ ...fields, ...left }, 'the server refuses the login of a subscription'))
     throw new QueryError(
       'AUTHENTICATION_FAILED',
       'The database refuses this login. Ask the operator to grant it again.',
@@ -189,7 +192,8 @@ export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: Cli
       if (isLate) throw new QueryError('TIMEOUT_EXCEEDED', `Timeout exceeded: maximum: ${limits.secondsMax} seconds.`)
       if (signal.aborted && !isGone) throw new QueryError('QUERY_WAS_CANCELLED', 'Query was cancelled.')
       if (!(error instanceof HttpCallFailed) && !isGone) throw error
-      log.warn({ err: isGone ? new Error(NO_PING) : error }, 'the database does not respond')
+      const err = isGone ? new Error(NO_PING) : error
+      awayLog((left) => log.warn({ err, ...left }, 'the database does not respond'))
       throw new QueryError('SOCKET_TIMEOUT', AWAY, RETRY_SECONDS)
     } finally {
       timer.cancel()
