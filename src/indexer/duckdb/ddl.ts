@@ -67,6 +67,9 @@ function accountsView(): string {
     UNION ALL SELECT ${columns.join(', ')} FROM ${settled} WHERE pubkey NOT IN (SELECT pubkey FROM ${recent})`
 }
 
+/** Blocks at each end of the range whose times are read: an epoch, so that the view does not read all blocks. */
+const EDGE_SLOTS = 432_000
+
 /** Reads the ranges that the transaction of each batch writes together with its rows. */
 function coverageView(): string {
   const names = TABLES.map(({ name }) => `('${name}')`).join(', ')
@@ -78,8 +81,8 @@ function coverageView(): string {
       FROM gaps WHERE first_slot IS NOT NULL),
     edges AS (
       SELECT n.from_slot, n.to_slot,
-        (SELECT min(b.block_time) FROM ${BASE_SCHEMA}.blocks b WHERE b.slot >= n.from_slot AND b.block_time > TIMESTAMP_S '1970-01-01 00:00:00') AS from_time,
-        (SELECT max(b.block_time) FROM ${BASE_SCHEMA}.blocks b WHERE b.slot <= n.to_slot) AS to_time
+        (SELECT min(b.block_time) FROM ${BASE_SCHEMA}.blocks b WHERE b.slot BETWEEN n.from_slot AND n.from_slot + ${EDGE_SLOTS} AND b.block_time > TIMESTAMP_S '1970-01-01 00:00:00') AS from_time,
+        (SELECT max(b.block_time) FROM ${BASE_SCHEMA}.blocks b WHERE b.slot BETWEEN n.to_slot - least(n.to_slot, ${EDGE_SLOTS}) AND n.to_slot) AS to_time
       FROM newest n)
     SELECT t.name AS table_name, e.from_slot, e.to_slot, e.from_time, e.to_time,
       greatest(p.tip_slot, e.to_slot) AS tip_slot,

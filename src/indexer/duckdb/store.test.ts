@@ -204,3 +204,24 @@ function compare(a: readonly unknown[], b: readonly unknown[]): number {
   }
   return 0
 }
+
+test('coverage has the times of its first and last block, without reading those between', async () => {
+  using database = await openDuckDatabase(':memory:')
+  await using _ = await openDuckStore(database, () => 0)
+  using connection = await database.connect()
+  const last = 2_000_000
+  for (const statement of [
+    `INSERT INTO base.blocks SELECT range, make_timestamp(range::BIGINT * 1000000), 0, '', 0, '', '', 0, 0, '', '' FROM range(1, ${last} + 1)`,
+    // A block between whose time is beyond both: it would be seen if it were read.
+    'UPDATE base.blocks SET block_time = make_timestamp(9000000000000000) WHERE slot = 1000000',
+    `INSERT INTO base._ranges VALUES (1, ${last})`,
+  ])
+    await connection.run(statement)
+  const [piece] = (
+    await connection.run('SELECT epoch(from_time)::BIGINT, epoch(to_time)::BIGINT FROM base.coverage LIMIT 1')
+  ).pieces()
+  assert.deepEqual(
+    piece?.map(([value]) => Number(value)),
+    [1, last],
+  )
+})
