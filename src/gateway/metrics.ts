@@ -34,6 +34,7 @@ const LIMITS: readonly string[] = [
   'healthWatches',
   'heldBytes',
   'heldBytesPerSubscription',
+  'nodeConnectionsPerSubscription',
 ]
 const CACHE_RESULTS = ['hit', 'miss'] as const
 const RESUME_RESULTS = ['resumed', 'ended'] as const

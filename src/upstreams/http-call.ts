@@ -1,6 +1,6 @@
 import { rpcMethod } from '../contract/rpc-methods.ts'
 import type { Clock } from '../core/clock.ts'
-import type { HttpOutcome, MayMove, PooledBody } from '../platform/http/client/exchange.ts'
+import type { HttpCause, HttpOutcome, MayMove, PooledBody } from '../platform/http/client/exchange.ts'
 import type { HttpPool } from '../platform/http/client/pool.ts'
 import type { ResponseRest } from '../platform/http/response-rest.ts'
 import { contextSlotOf, errorCodeOf, isJsonRpcBody, slotResultOf } from './extract-slot.ts'
@@ -20,6 +20,8 @@ export type UpstreamRequest = {
   readonly isHeavy: boolean
   /** The method of a single call, where it is known. */
   readonly method?: string | undefined
+  /** Whose call it is: one subscription gets only a part of the connections to a shared node while they are scarce. */
+  readonly subscription?: string | undefined
   readonly view?: ClientView | undefined
   /** The monotonic time, where the caller has just read it. */
   readonly nowMs?: number | undefined
@@ -43,6 +45,8 @@ export type NodeResponse = {
 /** `isSent`: bytes of the request may have reached a node, which may have executed it. A write must then not be repeated blindly. */
 export type UpstreamFailure =
   | { readonly kind: 'no-upstream'; readonly isSent: false }
+  /** Connections to the node are scarce, and the subscription has its share of them. */
+  | { readonly kind: 'over-share'; readonly isSent: false }
   /** Not sent when no connection became free before the deadline. */
   | { readonly kind: 'timeout'; readonly isSent: boolean }
   | { readonly kind: 'failed-not-sent'; readonly isSent: false; readonly message: string }
@@ -59,7 +63,7 @@ export type ForwardDeps = {
 }
 
 /** The nodes that a call may use: a pool, or one node of it. */
-type NodeChoice = Pick<Pool, 'pick' | 'assess'>
+type NodeChoice = Pick<Pool, 'owner' | 'pick' | 'assess'>
 
 /** The request of one call; whether it is a read and heavy comes from the contract. An unknown method counts as a write. */
 export function upstreamRequest(method: string, body: Uint8Array, view?: ClientView): UpstreamRequest {
@@ -87,6 +91,9 @@ type ReplyClass =
   | 'broken'
 
 const NO_UPSTREAM: UpstreamFailure = { kind: 'no-upstream', isSent: false }
+const OVER_SHARE: UpstreamFailure = { kind: 'over-share', isSent: false }
+/** Failures for which the node is not responsible; that it is silent is known already. */
+const OUR_CAUSES: ReadonlySet<HttpCause> = new Set(['aborted', 'closed', 'busy', 'share', 'silent'])
 
 /** Forwards one request to a node of the pool. */
 export function forwardCall(
@@ -106,7 +113,8 @@ export function forwardToNode(
   options: CallOptions,
   deps: ForwardDeps,
 ): void {
-  const only: NodeChoice = { pick: (_kind, _view, except) => (except === node ? undefined : node), assess: pool.assess }
+  const { owner, assess } = pool
+  const only: NodeChoice = { owner, pick: (_kind, _view, except) => (except === node ? undefined : node), assess }
   new ForwardedCall(only, request, options, deps)
 }
 
@@ -158,6 +166,8 @@ class ForwardedCall {
         deadlineMs: this.#deadlineAtMs - this.#startedMs,
         nowMs: this.#startedMs,
         mayMove: this.#mayMove(),
+        // Dedicated nodes have no other user.
+        owner: this.#pool.owner === undefined ? this.#request.subscription : undefined,
       },
       (outcome) => {
         const nowMs = this.#deps.clock.monotonicMs()
@@ -196,8 +206,8 @@ class ForwardedCall {
   }
 
   #settleFailure({ kind, cause, message }: Exclude<HttpOutcome, Reply>, tookMs: number): void {
-    // That the node is silent is known already.
-    const isOurs = cause === 'aborted' || cause === 'closed' || cause === 'busy' || cause === 'silent'
+    // A call that has waited for a connection was not at the node: all are in use, perhaps by clients that read slowly.
+    const isOurs = OUR_CAUSES.has(cause) || (cause === 'deadline' && kind === 'not-sent')
     // A heavy call past its deadline is more likely the call's fault than the node's.
     const isHeavyTimeout = cause === 'deadline' && this.#request.isHeavy
     if (!isOurs && !isHeavyTimeout) {
@@ -205,14 +215,7 @@ class ForwardedCall {
       this.#node.breaker.record(false)
     }
     this.#meter.call(cause === 'deadline' || cause === 'silent' ? 'timeout' : 'failed', tookMs)
-    const result: UpstreamFailure =
-      cause === 'deadline'
-        ? { kind: 'timeout', isSent: kind === 'maybe-sent' }
-        : cause === 'busy'
-          ? NO_UPSTREAM
-          : kind === 'not-sent'
-            ? { kind: 'failed-not-sent', isSent: false, message }
-            : { kind: 'failed-maybe-sent', isSent: true, message }
+    const result = failureOf(kind, cause, message)
     const mayRetry = kind === 'not-sent' || this.#request.kind === 'read'
     const reason =
       kind === 'not-sent' && cause !== 'stale' ? 'connect' : cause === 'stale' || cause === 'silent' ? cause : 'broken'
@@ -266,6 +269,14 @@ class ForwardedCall {
     if (this.#isAborted && response.kind === 'responded') response.rest?.abort()
     this.#deps.done(response)
   }
+}
+
+function failureOf(kind: 'not-sent' | 'maybe-sent', cause: HttpCause, message: string): UpstreamFailure {
+  if (cause === 'deadline') return { kind: 'timeout', isSent: kind === 'maybe-sent' }
+  if (cause === 'busy') return NO_UPSTREAM
+  if (cause === 'share') return OVER_SHARE
+  if (kind === 'not-sent') return { kind: 'failed-not-sent', isSent: false, message }
+  return { kind: 'failed-maybe-sent', isSent: true, message }
 }
 
 function classify({ head: { status }, body }: Reply): ReplyClass {

@@ -6,6 +6,7 @@ import { type ClientView, createClientView } from '../../upstreams/pool/pool.ts'
 import type { Upstreams } from '../../upstreams/service.ts'
 import type { Upstream } from '../../upstreams/upstream.ts'
 import type { ListenerMeter } from '../metrics.ts'
+import { NODE_CONNECTIONS } from '../refusal.ts'
 
 export type ForwardRequest = {
   readonly body: Buffer | string
@@ -49,7 +50,9 @@ export function createForward(upstreams: Pick<Upstreams, 'of'>): Forward {
     }
     const method = methods.length === 1 ? methods[0] : undefined
     const onResponse = method === 'getHealth' ? reportBehind(upstream, done) : done
-    upstream.forward({ body, bodyBytes, kind, isHeavy, method, view: viewOf(connection), nowMs }, onResponse)
+    const { subscriptionId: subscription } = nodeUser
+    const view = viewOf(connection)
+    upstream.forward({ body, bodyBytes, kind, isHeavy, method, subscription, view, nowMs }, onResponse)
   }
 }
 
@@ -64,12 +67,19 @@ function reportBehind(upstream: Upstream, done: (response: UpstreamResponse) => 
   }
 }
 
-/** Records how long each call takes. */
-export function measureForward(forward: Forward, clock: Clock, meter: Pick<ListenerMeter, 'tookMs'>): Forward {
+/** Records how long each call takes, and which were refused for their share of the connections to a node. */
+export function measureForward(
+  forward: Forward,
+  clock: Clock,
+  meter: Pick<ListenerMeter, 'tookMs' | 'refused'>,
+): Forward {
   return (request, done) => {
     const beganMs = clock.monotonicMs()
     const onResponse = (response: UpstreamResponse) => {
       meter.tookMs(clock.monotonicMs() - beganMs)
+      if (response.kind === 'over-share') {
+        meter.refused(NODE_CONNECTIONS, { subscription: request.nodeUser.subscriptionId, code: 'rate-limited' })
+      }
       done(response)
     }
     forward(request, onResponse, beganMs)

@@ -2,6 +2,7 @@ import { connect, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import type { RemoteAddress } from '../../net/pinned-address.ts'
 import type { BatchWriter, WriteBatching } from '../../net/write-batching.ts'
+import type { ConnectionShare } from './connection-shares.ts'
 import type { ExchangeConnection, HttpCause, HttpExchange } from './exchange.ts'
 import { type ResponseHead, ResponseReader, type ResponseReaderOptions, type ResponseSink } from './response-reader.ts'
 
@@ -35,6 +36,8 @@ const KEEP_ALIVE_PROBE_MS = 30_000
 export class HttpConnection implements ExchangeConnection, ResponseSink, BatchWriter {
   readonly openedAtMs: number
   idleUntilMs = Number.POSITIVE_INFINITY
+  /** Of the owner of the call on it. */
+  share: ConnectionShare | undefined
   #state: 'connecting' | 'idle' | 'busy' | 'closed' = 'connecting'
   #exchange: HttpExchange | undefined
   #served = 0

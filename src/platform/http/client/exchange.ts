@@ -3,6 +3,7 @@ import { Buffer } from 'node:buffer'
 import type { Clock } from '../../../core/clock.ts'
 import type { AcquiredBuffer, BufferPool } from '../../net/buffer-pool.ts'
 import type { ResponseRest, RestListener } from '../response-rest.ts'
+import type { ConnectionShare } from './connection-shares.ts'
 import type { ResponseHead, ResponseSink } from './response-reader.ts'
 
 /** Why a call has no response. */
@@ -13,6 +14,8 @@ export type HttpCause =
   | 'address'
   /** All connections are in use and the queue is full. */
   | 'busy'
+  /** Connections are scarce, and those of the call's owner and its places in the queue are in use. */
+  | 'share'
   | 'deadline'
   /** The connection closed before the response was complete. */
   | 'broken'
@@ -66,6 +69,8 @@ export class HttpExchange implements ResponseSink {
   readonly body: Uint8Array | string
   readonly bodyBytes: number
   readonly mayMove: MayMove | undefined
+  /** Of its owner, where it has one. */
+  readonly share: ConnectionShare | undefined
   /** Monotonic; extended while a body streams, infinite while it is paused. */
   deadlineAtMs: number
   connection: ExchangeConnection | undefined
@@ -87,13 +92,14 @@ export class HttpExchange implements ResponseSink {
   #listener: RestListener | undefined
 
   constructor(
-    request: { body: Uint8Array | string; bodyBytes: number; deadlineAtMs: number; mayMove?: MayMove | undefined },
+    request: Pick<HttpExchange, 'body' | 'bodyBytes' | 'deadlineAtMs' | 'mayMove' | 'share'>,
     { options, clock, done }: { options: ExchangeOptions; clock: Clock; done: (outcome: HttpOutcome) => void },
   ) {
     this.body = request.body
     this.bodyBytes = request.bodyBytes
     this.deadlineAtMs = request.deadlineAtMs
     this.mayMove = request.mayMove
+    this.share = request.share
     this.#options = options
     this.#clock = clock
     this.#done = done

@@ -171,7 +171,11 @@ test('over connectionsMax calls wait in order; over waitingMax they fail', async
   await until('both are sent', () => responses.length === 2)
   const more = [on.call('3'), on.call('4'), on.call('5')]
   assert.equal(on.pool.inFlight, 5)
-  assert.deepEqual(await on.call('6'), { kind: 'not-sent', cause: 'busy', message: '3 calls wait for a connection' })
+  assert.deepEqual(await on.call('6'), {
+    kind: 'not-sent',
+    cause: 'busy',
+    message: 'too many calls wait for a connection',
+  })
   for (let at = 0; at < 5; at++) {
     await until('the next request came', () => responses.length > at)
     responses[at]?.()

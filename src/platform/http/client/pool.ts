@@ -9,6 +9,7 @@ import { BufferPool } from '../../net/buffer-pool.ts'
 import { hostHeader, type PinnedAddress } from '../../net/pinned-address.ts'
 import { createWriteBatching } from '../../net/write-batching.ts'
 import { HttpConnection, type HttpConnectionEvents } from './connection.ts'
+import { ConnectionShares, isWithinShare } from './connection-shares.ts'
 import { type HttpCause, HttpExchange, type HttpOutcome, type MayMove } from './exchange.ts'
 import type { ResponseReaderOptions } from './response-reader.ts'
 
@@ -46,6 +47,8 @@ export type HttpRequest = {
   readonly nowMs?: number | undefined
   /** Whether `giveUp` ends it: only while it is unsent, or until its response begins. */
   readonly mayMove?: MayMove | undefined
+  /** Whose call it is. One owner gets only a part of scarce connections; without an owner a call is not limited. */
+  readonly owner?: string | undefined
 }
 
 /** Redirects are responses like any other. */
@@ -60,6 +63,11 @@ export type HttpPool = Disposable & {
 }
 
 const SILENT = 'no response'
+const REFUSED = {
+  closed: 'the pool is closed',
+  busy: 'too many calls wait for a connection',
+  share: 'too many calls of one owner wait for a connection',
+}
 
 const DEFAULTS = {
   connectionsMax: 256,
@@ -90,6 +98,7 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
   const idle: HttpConnection[] = []
   // In order of arrival.
   const waiting = new Set<HttpExchange>()
+  const shares = new ConnectionShares()
   let connecting = 0
   let resolving = 0
   let busy = 0
@@ -104,7 +113,7 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
       openForWaiting()
     },
     onIdle(connection, idleHintMs) {
-      busy -= 1
+      release(connection)
       const hintMs = idleHintMs === undefined ? Number.POSITIVE_INFINITY : idleHintMs - IDLE_HINT_MARGIN_MS
       connection.idleUntilMs = sweptMs + Math.min(options.idleMs, hintMs)
       if (hintMs <= 0 && waiting.size === 0) connection.destroy('closed', 'not kept')
@@ -112,7 +121,7 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
     },
     onClosed(connection, { was, cause, message }) {
       connections.delete(connection)
-      if (was === 'busy') busy -= 1
+      if (was === 'busy') release(connection)
       else if (was === 'idle') removeIdle(connection)
       else {
         connecting -= 1
@@ -121,6 +130,9 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
         const isOnlyLate = cause === 'deadline' && busy + idle.length > 0
         if (!isOnlyLate) failOldest('connect', message)
       }
+      // A call may have waited for its owner's share alone.
+      const free = waiting.size === 0 ? undefined : idle.pop()
+      if (free !== undefined) assign(free)
       openForWaiting()
     },
   }
@@ -130,11 +142,56 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
     if (index !== -1) idle.splice(index, 1)
   }
 
+  function send(connection: HttpConnection, exchange: HttpExchange): void {
+    const { share } = exchange
+    busy += 1
+    if (share !== undefined) share.busy += 1
+    connection.share = share
+    connection.send(exchange)
+  }
+
+  function release(connection: HttpConnection): void {
+    const { share } = connection
+    busy -= 1
+    connection.share = undefined
+    if (share === undefined) return
+    share.busy -= 1
+    shares.forgetUnused(share)
+  }
+
+  function mayBeSent({ share }: HttpExchange): boolean {
+    return share === undefined || isWithinShare(share.busy, busy, options.connectionsMax)
+  }
+
+  /** Why a call without a connection may not wait for one. */
+  function whyRefused({ share }: HttpExchange): keyof typeof REFUSED | undefined {
+    const { waitingMax } = options
+    if (isClosed) return 'closed'
+    if (waiting.size >= waitingMax) return 'busy'
+    return share === undefined || isWithinShare(share.waiting, waiting.size, waitingMax) ? undefined : 'share'
+  }
+
+  function wait(exchange: HttpExchange): void {
+    waiting.add(exchange)
+    if (exchange.share !== undefined) exchange.share.waiting += 1
+  }
+
+  /** False where it did not wait. */
+  function stopWaiting(exchange: HttpExchange): boolean {
+    const { share } = exchange
+    if (!waiting.delete(exchange)) return false
+    if (share !== undefined) {
+      share.waiting -= 1
+      shares.forgetUnused(share)
+    }
+    return true
+  }
+
   function assign(connection: HttpConnection): void {
     for (const exchange of waiting) {
-      waiting.delete(exchange)
-      busy += 1
-      connection.send(exchange)
+      if (!mayBeSent(exchange)) continue
+      send(connection, exchange)
+      stopWaiting(exchange)
       return
     }
     if (connection.idleUntilMs === Number.POSITIVE_INFINITY)
@@ -176,7 +233,7 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
   /** A connection is opened for one call: when that fails, one call fails. */
   function failOldest(cause: HttpCause, message: string): void {
     for (const exchange of waiting) {
-      waiting.delete(exchange)
+      stopWaiting(exchange)
       exchange.fail('not-sent', cause, message)
       return
     }
@@ -188,7 +245,7 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
     if (busy === 0) bodies.clear()
     for (const exchange of waiting) {
       if (exchange.deadlineAtMs > nowMs) continue
-      waiting.delete(exchange)
+      stopWaiting(exchange)
       exchange.fail('not-sent', 'deadline', 'no connection in time')
     }
     for (const connection of connections) {
@@ -204,27 +261,28 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
   sweep.unref?.()
 
   return {
-    call({ body, bodyBytes = Buffer.byteLength(body), deadlineMs, nowMs = clock.monotonicMs(), mayMove }, done) {
+    call({ body, bodyBytes = Buffer.byteLength(body), deadlineMs, nowMs = clock.monotonicMs(), mayMove, owner }, done) {
+      const share = owner === undefined ? undefined : shares.of(owner)
       const exchange = new HttpExchange(
-        { body, bodyBytes, deadlineAtMs: nowMs + deadlineMs, mayMove },
+        { body, bodyBytes, deadlineAtMs: nowMs + deadlineMs, mayMove, share },
         { options, clock, done },
       )
-      const connection = isClosed ? undefined : idle.pop()
-      if (connection !== undefined) {
-        busy += 1
-        connection.send(exchange)
-      } else if (isClosed) {
-        queueMicrotask(() => exchange.fail('not-sent', 'closed', 'the pool is closed'))
-      } else if (waiting.size >= options.waitingMax) {
-        queueMicrotask(() => exchange.fail('not-sent', 'busy', `${options.waitingMax} calls wait for a connection`))
-      } else {
-        waiting.add(exchange)
-        openForWaiting()
+      const connection = isClosed || !mayBeSent(exchange) ? undefined : idle.pop()
+      if (connection !== undefined) send(connection, exchange)
+      else {
+        const cause = whyRefused(exchange)
+        if (cause === undefined) {
+          wait(exchange)
+          openForWaiting()
+        } else {
+          if (share !== undefined) shares.forgetUnused(share)
+          queueMicrotask(() => exchange.fail('not-sent', cause, REFUSED[cause]))
+        }
       }
       return {
         abort() {
           if (exchange.isOver) return
-          if (waiting.delete(exchange)) exchange.fail('not-sent', 'aborted', 'aborted')
+          if (stopWaiting(exchange)) exchange.fail('not-sent', 'aborted', 'aborted')
           else exchange.connection?.destroy('aborted', 'aborted')
         },
       }
@@ -232,7 +290,7 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
     giveUp() {
       for (const exchange of [...waiting]) {
         if (exchange.mayMove === undefined) continue
-        waiting.delete(exchange)
+        stopWaiting(exchange)
         exchange.fail('not-sent', 'silent', SILENT)
       }
       for (const connection of [...connections]) {
@@ -250,10 +308,10 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
       isClosed = true
       sweep.cancel()
       for (const exchange of [...waiting]) {
-        waiting.delete(exchange)
-        exchange.fail('not-sent', 'closed', 'the pool is closed')
+        stopWaiting(exchange)
+        exchange.fail('not-sent', 'closed', REFUSED.closed)
       }
-      for (const connection of [...connections]) connection.destroy('closed', 'the pool is closed')
+      for (const connection of [...connections]) connection.destroy('closed', REFUSED.closed)
     },
   }
 }

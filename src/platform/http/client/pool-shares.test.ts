@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { until } from '../../process/test-wait.ts'
+import type { HttpOutcome } from './exchange.ts'
+import { openTestPool, startResponseServer, textOf } from './test-pool.ts'
+
+const LARGE = 100_000
+
+/** A server whose response to any call is too large to be held. */
+async function startLarge(connectionsMax: number, waitingMax: number) {
+  const server = await startResponseServer((socket) => {
+    socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${LARGE}\r\n\r\n${'x'.repeat(LARGE)}`)
+  })
+  const on = openTestPool(server.port, { connectionsMax, waitingMax })
+  return {
+    server,
+    ...on,
+    async [Symbol.asyncDispose]() {
+      on[Symbol.dispose]()
+      await server[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** Reads the rest of a response. */
+function readAll(outcome: HttpOutcome): Promise<void> {
+  return new Promise((resolve, reject) => {
+    assert.ok(outcome.kind === 'reply' && outcome.rest !== undefined, textOf(outcome))
+    outcome.rest.start({ onData() {}, onEnd: resolve, onFail: reject })
+  })
+}
+
+test('an owner whose responses are not read leaves a quarter of the connections to the others', async () => {
+  await using on = await startLarge(8, 64)
+  const unread: HttpOutcome[] = []
+  for (let call = 0; call < 20; call++) void on.call('{}', { owner: 'slow' }).then((outcome) => unread.push(outcome))
+  await until('it holds all it may', () => unread.length === 6)
+  for (let round = 0; round < 20; round++) await readAll(await on.call('{}', { owner: 'quick' }))
+  await readAll(await on.call())
+  assert.deepEqual([unread.length, on.pool.inFlight], [6, 20])
+  // What waits follows as its own responses are read.
+  for (let done = 0; done < 20; done++) {
+    await until('the next has begun', () => unread.length > done)
+    await readAll(unread[done] as HttpOutcome)
+  }
+  assert.equal(on.pool.inFlight, 0)
+})
+
+test('a call that waits for its share is sent when a connection of its owner is closed', async () => {
+  await using on = await startLarge(4, 64)
+  const outcomes: HttpOutcome[] = []
+  for (let call = 0; call < 4; call++) void on.call('{}', { owner: 'slow' }).then((outcome) => outcomes.push(outcome))
+  await until('it holds all it may', () => outcomes.length === 3)
+  const [first] = outcomes
+  assert.ok(first?.kind === 'reply')
+  first.rest?.abort()
+  await until('the last is sent', () => outcomes.length === 4)
+})
+
+test('an owner gets only its share of the queue once that fills up', async () => {
+  await using on = await startLarge(4, 8)
+  const causes: string[] = []
+  const call = (owner: string) => void on.call('{}', { owner }).then((outcome) => causes.push(textOf(outcome)))
+  for (let at = 0; at < 20; at++) call('slow')
+  // Six wait: three quarters of the queue.
+  await until('the others are refused', () => causes.filter((cause) => cause === 'share').length === 14)
+  call('quick')
+  await until('another owner is served', () => causes.length === 18)
+  assert.equal(causes.filter((cause) => cause === 'share').length, 14)
+})
