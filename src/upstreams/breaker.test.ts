@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { createManualClock } from '../core/clock.ts'
 import { createSeededRandom } from '../core/random.ts'
@@ -16,7 +16,7 @@ function setUp(seed = 1) {
   const breaker = createBreaker(options, {
     clock,
     random: createSeededRandom(seed),
-    onHalfOpen: () => void (probes += 1),
+    requestProbe: () => void (probes += 1),
     onChange: (state) => changes.push(state),
   })
   return { clock, breaker, changes, probes: () => probes }
@@ -85,10 +85,56 @@ test('keeps growing the delay for a node that fails soon after recovery, and res
   assert.ok(openForMs() <= 100)
 })
 
+describe('a failed response that may be due to its call', () => {
+  const doubt = ({ breaker }: ReturnType<typeof setUp>, count: number) => {
+    for (let at = 0; at < count; at++) breaker.recordDoubtful(false)
+  }
+
+  test('does not open it, however many there are: a probe decides, at most one in a second', () => {
+    const on = setUp()
+    doubt(on, 4)
+    assert.equal(on.probes(), 0)
+    doubt(on, 1000)
+    assert.deepEqual([on.breaker.state, on.probes()], ['closed', 1])
+    on.breaker.recordProbe(true)
+    doubt(on, 1000)
+    assert.deepEqual([on.breaker.state, on.probes()], ['closed', 1])
+    on.clock.advance(1000)
+    doubt(on, 1)
+    assert.equal(on.probes(), 2)
+    on.breaker.recordProbe(false)
+    assert.equal(on.breaker.state, 'open')
+  })
+
+  test('does not bring forward what other failures do', () => {
+    const on = setUp()
+    doubt(on, 1000)
+    on.breaker.recordProbe(true)
+    for (let at = 0; at < 4; at++) on.breaker.record(false)
+    assert.equal(on.breaker.state, 'closed')
+    on.breaker.record(false)
+    assert.equal(on.breaker.state, 'open')
+  })
+
+  test('is decided at once where it is likely for all calls, and by a share of the calls too', () => {
+    const refused = setUp()
+    refused.breaker.recordDoubtful(true)
+    assert.equal(refused.probes(), 1)
+    refused.breaker.recordProbe(false)
+    assert.equal(refused.breaker.state, 'open')
+    const mixed = setUp()
+    for (let at = 0; at < 20; at++) {
+      if (at % 2 === 0) mixed.breaker.record(true)
+      else mixed.breaker.recordDoubtful(false)
+    }
+    assert.deepEqual([mixed.probes(), mixed.breaker.recent()], [1, { calls: 20, failures: 10 }])
+  })
+})
+
 test('property: is never open for longer than the maximum, and only a probe closes it', () => {
   fc.assert(
     fc.property(
-      fc.array(fc.tuple(fc.constantFrom('good', 'bad', 'probe-good', 'probe-bad', 'wait'), fc.nat(400)), {
+      fc.array(fc.tuple(fc.constantFrom('good', 'bad', 'doubtful', 'probe-good', 'probe-bad', 'wait'), fc.nat(400)), {
         maxLength: 300,
       }),
       fc.integer(),
@@ -100,6 +146,7 @@ test('property: is never open for longer than the maximum, and only a probe clos
           const changed = changes.length
           if (step === 'wait') clock.advance(waitMs)
           else if (step.startsWith('probe')) breaker.recordProbe(step === 'probe-good')
+          else if (step === 'doubtful') breaker.recordDoubtful(waitMs % 2 === 0)
           else breaker.record(step === 'good')
           const after = breaker.state
           if (before === 'open' && after === 'open' && changed === changes.length) {

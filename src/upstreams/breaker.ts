@@ -7,13 +7,16 @@ import type { BreakerOptions } from './options.ts'
 export type BreakerState = 'closed' | 'open' | 'half-open'
 
 /**
- * A circuit breaker for one node. It opens after some failures in a row, or when too large a share of recent calls failed. After a
- * growing delay with jitter it is half-open and requests one probe; only a probe can close it.
+ * A circuit breaker for one node. It opens after some failures in a row, or when too large a share of recent calls failed. Failed responses that may be
+ * due to their calls do not open it: a probe decides, so that the calls of one customer cannot take the node from all. After a growing delay with jitter
+ * it is half-open and requests one probe; only a probe can close it.
  */
 export type Breaker = Disposable & {
   readonly state: BreakerState
   /** Records a call. Ignored unless closed: responses to old calls neither close it nor keep it open. */
   record(isGood: boolean, nowMs?: number): void
+  /** Records a failed response that may be due to the content of its call. `isLikelyForAll`: a probe decides at once. */
+  recordDoubtful(isLikelyForAll: boolean, nowMs?: number): void
   recordProbe(isGood: boolean): void
   /** Opens it: the node is known to fail. */
   trip(): void
@@ -27,18 +30,25 @@ export type BreakerDeps = {
   readonly clock: Clock
   readonly random: Random
   /** Requests one probe; its result is given to `recordProbe`. */
-  readonly onHalfOpen: () => void
+  readonly requestProbe: () => void
   readonly onChange?: (state: BreakerState) => void
 }
 
 const WINDOW_MS = 10_000
+/** Between two probes that decide about doubtful failures, however many there are. */
+const DOUBT_MS = 1000
 
 export function createBreaker(options: BreakerOptions, deps: BreakerDeps): Breaker {
   const { clock, random } = deps
   const backoff = createBackoff(options, random)
   let calls = createRollingWindow({ windowMs: WINDOW_MS })
   let failures = createRollingWindow({ windowMs: WINDOW_MS })
+  let doubtful = createRollingWindow({ windowMs: WINDOW_MS })
   let inRow = 0
+  let doubtfulInRow = 0
+  /** The next probe decides whether it opens. */
+  let isInDoubt = false
+  let doubtedAtMs = Number.NEGATIVE_INFINITY
   let closedAtMs = Number.NEGATIVE_INFINITY
   let timer: Timer | undefined
 
@@ -50,30 +60,43 @@ export function createBreaker(options: BreakerOptions, deps: BreakerDeps): Break
   function open(): void {
     // The delay keeps growing for a node that fails again soon after it recovered.
     if (breaker.state === 'closed' && clock.monotonicMs() - closedAtMs >= WINDOW_MS) backoff.reset()
+    isInDoubt = false
     change('open')
     timer = clock.setTimer(backoff.nextMs(), () => {
       change('half-open')
-      deps.onHalfOpen()
+      deps.requestProbe()
     })
     timer.unref?.()
   }
 
   function close(): void {
     inRow = 0
+    doubtfulInRow = 0
     calls = createRollingWindow({ windowMs: WINDOW_MS })
     failures = createRollingWindow({ windowMs: WINDOW_MS })
+    doubtful = createRollingWindow({ windowMs: WINDOW_MS })
     closedAtMs = clock.monotonicMs()
     change('closed')
   }
 
-  function isShareReached(nowMs: number): boolean {
+  function isShareReached(failed: number, nowMs: number): boolean {
     const total = calls.sum(nowMs)
-    return total >= options.failuresShareCalls && failures.sum(nowMs) >= total * options.failuresShare
+    return total >= options.failuresShareCalls && failed >= total * options.failuresShare
+  }
+
+  function isDoubted(nowMs: number): boolean {
+    const failed = failures.sum(nowMs) + doubtful.sum(nowMs)
+    return inRow + doubtfulInRow >= options.failuresInRow || isShareReached(failed, nowMs)
   }
 
   function count(isGood: boolean): void {
     inRow = isGood ? 0 : inRow + 1
-    if (!isGood && (inRow >= options.failuresInRow || isShareReached(clock.monotonicMs()))) open()
+    if (isGood) {
+      doubtfulInRow = 0
+      return
+    }
+    const nowMs = clock.monotonicMs()
+    if (inRow >= options.failuresInRow || isShareReached(failures.sum(nowMs), nowMs)) open()
   }
 
   const breaker: Breaker & { state: BreakerState } = {
@@ -84,9 +107,22 @@ export function createBreaker(options: BreakerOptions, deps: BreakerDeps): Break
       if (!isGood) failures.add(1, nowMs)
       count(isGood)
     },
+    recordDoubtful(isLikelyForAll, nowMs = clock.monotonicMs()) {
+      if (breaker.state !== 'closed') return
+      calls.add(1, nowMs)
+      doubtful.add(1, nowMs)
+      doubtfulInRow += 1
+      if (isInDoubt || nowMs - doubtedAtMs < DOUBT_MS || !(isLikelyForAll || isDoubted(nowMs))) return
+      isInDoubt = true
+      doubtedAtMs = nowMs
+      deps.requestProbe()
+    },
     recordProbe(isGood) {
-      if (breaker.state === 'closed') count(isGood)
-      else if (breaker.state === 'half-open') {
+      if (breaker.state === 'closed') {
+        if (isInDoubt && !isGood) open()
+        else count(isGood)
+        isInDoubt = false
+      } else if (breaker.state === 'half-open') {
         if (isGood) close()
         else open()
       }
@@ -101,7 +137,7 @@ export function createBreaker(options: BreakerOptions, deps: BreakerDeps): Break
     },
     recent() {
       const nowMs = clock.monotonicMs()
-      return { calls: calls.sum(nowMs), failures: failures.sum(nowMs) }
+      return { calls: calls.sum(nowMs), failures: failures.sum(nowMs) + doubtful.sum(nowMs) }
     },
     [Symbol.dispose]: () => timer?.cancel(),
   }

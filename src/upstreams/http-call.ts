@@ -76,6 +76,9 @@ const ELSEWHERE_CODES: ReadonlySet<number | undefined> = new Set([-32004, -32005
 /** Statuses that refuse the gateway rather than the customer: the node did not process the call. */
 const REFUSED_STATUSES: ReadonlySet<number> = new Set([401, 403, 404, 405, 407, 429])
 
+/** About the credential of the gateway, which all calls carry. */
+const CREDENTIAL_STATUSES: ReadonlySet<number> = new Set([401, 407])
+
 const METHOD_NOT_FOUND = -32601
 /** RFC 9110 section 15.5.14. Agave reads at most 50 KiB unless configured otherwise, and responds with text. */
 const CONTENT_TOO_LARGE = 413
@@ -191,8 +194,10 @@ class ForwardedCall {
     const replyClass = classify(reply)
     const isGood = replyClass === 'good' || replyClass === 'elsewhere'
     const isFault = replyClass === 'refused' || replyClass === 'broken'
-    if (isFault) node.failed(`HTTP ${reply.head.status}`)
-    node.breaker.record(!isFault, nowMs)
+    if (isFault) {
+      node.failed(`HTTP ${reply.head.status}`)
+      node.breaker.recordDoubtful(CREDENTIAL_STATUSES.has(reply.head.status), nowMs)
+    } else node.breaker.record(true, nowMs)
     this.#meter.call(isFault ? 'failed' : 'answered', tookMs)
     if (isGood) {
       node.responded(tookMs)

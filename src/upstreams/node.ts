@@ -55,7 +55,7 @@ export type NodeDeps = {
 /** What a node reports to the pool that owns it. */
 export type NodeEvents = {
   /** The breaker requests a probe. */
-  readonly onHalfOpen: () => void
+  readonly requestProbe: () => void
   /** It has become silent: calls in flight may move to other nodes. */
   readonly onSilent: () => void
   /** The state may have changed. */
@@ -119,7 +119,7 @@ const PROBE_CONNECTIONS = { connectionsMax: 3, waitingMax: 3 }
 const LATENCY_SHARE = 0.1
 
 /** Without events: of a node that no pool owns. */
-const NO_EVENTS: NodeEvents = { onHalfOpen() {}, onSilent() {}, onChange() {} }
+const NO_EVENTS: NodeEvents = { requestProbe() {}, onSilent() {}, onChange() {} }
 
 export function createNode(
   spec: NodeSpec,
@@ -139,8 +139,8 @@ export function createNode(
   const http = openHttp({ connectionsMax: rpcPerNodeMax, waitingMax: rpcWaitingMax })
   const ws = endpointAt(spec.ws, WS)
   const grpc = endpointAt(spec.grpc, HTTP)
-  const { onHalfOpen, onChange } = events
-  const breaker = createBreaker(options.breaker, { clock, random, onHalfOpen, onChange })
+  const { requestProbe, onChange } = events
+  const breaker = createBreaker(options.breaker, { clock, random, requestProbe, onChange })
   const openStreams = createOpenStreams()
 
   function candidate(hasEndpoint: () => boolean, work: () => number): NodeCandidate {

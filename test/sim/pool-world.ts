@@ -141,7 +141,7 @@ class World implements Disposable {
             },
             this.#options,
             { ...deps, createHttp: () => (this.sims[at] as SimNode).transport() },
-            { onHalfOpen: () => probes[at]?.probe(), onSilent() {}, onChange() {} },
+            { requestProbe: () => probes[at]?.probe(), onSilent() {}, onChange() {} },
           ),
         ),
     )

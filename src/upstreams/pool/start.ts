@@ -65,7 +65,7 @@ export function startPool(owner: string | undefined, options: UpstreamsOptions, 
 
   function createMember(spec: NodeSpec, key: string): Member {
     const events = {
-      onHalfOpen: () => member.probes.probe(),
+      requestProbe: () => member.probes.probe(),
       onSilent: () => moveCalls(member.node),
       onChange: () => onChange(member),
     }
