@@ -1,5 +1,6 @@
 import { rpcMethod } from '../contract/rpc-methods.ts'
 import type { Clock } from '../core/clock.ts'
+import { OPEN_BRACE, OPEN_BRACKET } from '../core/json-bytes.ts'
 import type { HttpCause, HttpOutcome, MayMove, PooledBody } from '../platform/http/client/exchange.ts'
 import type { HttpPool } from '../platform/http/client/pool.ts'
 import type { ResponseRest } from '../platform/http/response-rest.ts'
@@ -18,6 +19,8 @@ export type UpstreamRequest = {
   /** A batch is a read when all of its calls are. */
   readonly kind: 'read' | 'write'
   readonly isHeavy: boolean
+  /** What the node responds with; default: one response. Nothing for notifications. */
+  readonly expects?: 'one' | 'batch' | 'nothing' | undefined
   /** The method of a single call, where it is known. */
   readonly method?: string | undefined
   /** Whose call it is: one subscription gets only a part of the connections to a shared node while they are scarce. */
@@ -191,7 +194,7 @@ class ForwardedCall {
   #settleReply(reply: Reply, tookMs: number, nowMs: number): void {
     const node = this.#node
     node.heard(nowMs)
-    const replyClass = classify(reply)
+    const replyClass = classify(reply, this.#request.expects)
     const isGood = replyClass === 'good' || replyClass === 'elsewhere'
     const isFault = replyClass === 'refused' || replyClass === 'broken'
     if (isFault) {
@@ -284,28 +287,35 @@ function failureOf(kind: 'not-sent' | 'maybe-sent', cause: HttpCause, message: s
   return { kind: 'failed-maybe-sent', isSent: true, message }
 }
 
-function classify({ head: { status }, body }: Reply): ReplyClass {
+function classify({ head: { status }, body, rest }: Reply, expects: UpstreamRequest['expects']): ReplyClass {
+  const first = firstByteOf(body)
+  // JSON-RPC 2.0 section 6: a single object where the batch could not be read, so none of its calls was processed.
+  const isBatchRefused = expects === 'batch' && first === OPEN_BRACE
   if (status >= 200 && status < 300) {
-    if (!mayBeJson(body)) return 'broken'
+    // Of a large response of known length perhaps only the head has come.
+    if (first === undefined) return expects === 'nothing' || rest !== undefined ? 'good' : 'broken'
+    if (first !== OPEN_BRACE && first !== OPEN_BRACKET) return 'broken'
+    if (isBatchRefused) return 'declined'
     return ELSEWHERE_CODES.has(errorCodeOf(body)) ? 'elsewhere' : 'good'
   }
   // Servers of JSON-RPC over HTTP may send this error with 404. It is a response to the call, and other nodes may respond otherwise.
-  if (errorCodeOf(body) === METHOD_NOT_FOUND && isJsonRpcBody(body)) return 'good'
+  if (!isBatchRefused && errorCodeOf(body) === METHOD_NOT_FOUND && isJsonRpcBody(body)) return 'good'
   if (REFUSED_STATUSES.has(status) || (status >= 300 && status < 400)) return 'refused'
   if (status >= 500) return 'broken'
-  if (isJsonRpcText(body)) return 'good'
+  if (isJsonRpcText(body)) return isBatchRefused ? 'declined' : 'good'
   return status === CONTENT_TOO_LARGE ? 'too-large' : 'declined'
 }
 
 /** Whether the beginning of a response is that of JSON-RPC, for a call or a batch, and not a text of the server. */
 function isJsonRpcText(body: Buffer): boolean {
-  return mayBeJson(body) && body.includes('"jsonrpc"')
+  const first = firstByteOf(body)
+  return (first === OPEN_BRACE || first === OPEN_BRACKET) && body.includes('"jsonrpc"')
 }
 
-/** Decided by the first byte; the response to a notification is empty. */
-function mayBeJson(body: Buffer): boolean {
-  const [first] = body
-  return first === undefined || first === 0x7b || first === 0x5b || first <= 0x20
+/** The first byte that is no white space of JSON. */
+function firstByteOf(body: Buffer): number | undefined {
+  for (const byte of body) if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return byte
+  return undefined
 }
 
 /**

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import { startFakeNode } from '../../test/faults/fake-node.ts'
-import { rpcBody, startRig } from '../../test/faults/upstreams-rig.ts'
+import { rpcBody, startRig, textOf } from '../../test/faults/upstreams-rig.ts'
 import { systemClock } from '../platform/process/clock.ts'
 import { until } from '../platform/process/test-wait.ts'
-import { upstreamRequest } from './http-call.ts'
+import { type UpstreamRequest, type UpstreamResponse, upstreamRequest } from './http-call.ts'
 
 /** One node on real time; probing is slow so that only the calls of a test count. */
 async function oneNode() {
@@ -18,6 +18,53 @@ async function oneNode() {
   const breaker = () => rig.upstreams.status()[0]?.breaker
   return { node, send, breaker, [Symbol.asyncDispose]: () => stack.disposeAsync() }
 }
+
+describe('a response that is not the one a node owes', () => {
+  const call = upstreamRequest('getBalance', rpcBody('getBalance'))
+  const refusal = '{"jsonrpc":"2.0","error":{"code":-32600,"message":"no batches here"},"id":null}'
+  const cases: [name: string, request: UpstreamRequest, body: string, kind: UpstreamResponse['kind']][] = [
+    ['a single call: nothing', call, '', 'failed-maybe-sent'],
+    ['a single call: white space', call, ' \r\n\t', 'failed-maybe-sent'],
+    ['a single call: text after white space', call, '\n down', 'failed-maybe-sent'],
+    ['a single call: text after another byte below the space', call, '\u0001{}', 'failed-maybe-sent'],
+    ['a single call: an error after white space', call, `\n ${refusal}`, 'responded'],
+    [
+      'a single call: a response of which only the head has come',
+      call,
+      `{"result":"${'x'.repeat(200_000)}"}`,
+      'responded',
+    ],
+    ['a notification: nothing', { ...call, expects: 'nothing' }, '', 'responded'],
+    ['a notification: text', { ...call, expects: 'nothing' }, 'down', 'failed-maybe-sent'],
+    ['a batch: a single error', { ...call, expects: 'batch' }, refusal, 'failed-not-sent'],
+    ['a batch: an array', { ...call, expects: 'batch' }, `[${refusal}]`, 'responded'],
+  ]
+  for (const [name, request, body, kind] of cases) {
+    test(name, async () => {
+      await using a = await startFakeNode()
+      await using rig = await startRig({ clock: systemClock, nodes: [{ name: 'a', rpc: a.rpc }] })
+      a.respond = () => ({ status: 200, body, headers: { 'content-length': String(body.length) } })
+      const response = await rig.upstreams.of(undefined).forwardAsync(request)
+      assert.equal(response.kind, kind)
+      if (response.kind === 'responded') response.rest?.abort()
+    })
+  }
+
+  test('a batch of reads that one node refuses with a single error is retried on another', async () => {
+    await using a = await startFakeNode()
+    await using b = await startFakeNode()
+    const nodes = [a, b].map(({ rpc }, at) => ({ name: String(at), rpc }))
+    await using rig = await startRig({ clock: systemClock, nodes })
+    a.respond = () => ({ status: 400, body: refusal })
+    b.respond = () => ({ result: '7' })
+    const body = Buffer.from(`[${rpcBody('getBalance').toString()}]`)
+    for (let round = 0; round < 4; round++) {
+      const response = await rig.upstreams.of(undefined).forwardAsync({ ...call, body, expects: 'batch' })
+      assert.match(textOf(response), /^\[.*"result":7/)
+    }
+    assert.ok(a.calls.length > 0)
+  })
+})
 
 test('a node that responds to probes is not taken from all by calls that it refuses', async () => {
   await using on = await oneNode()

@@ -54,6 +54,7 @@ export function createForwardBatch({
     const outgoing = {
       body: Buffer.from(`[${calls.map((call, at) => writeCall(call, sentIdOf(call, at))).join(',')}]`),
       methods: calls.map(({ method }) => method),
+      expects: calls.some(({ id }) => id !== undefined) ? ('batch' as const) : ('nothing' as const),
       nodeUser: caller.nodeUser,
       connection: request.connection,
     }

@@ -1,7 +1,7 @@
 import type { NodeUser } from '../../contract/products.ts'
 import { rpcMethod } from '../../contract/rpc-methods.ts'
 import type { Clock } from '../../core/clock.ts'
-import type { UpstreamResponse } from '../../upstreams/http-call.ts'
+import type { UpstreamRequest, UpstreamResponse } from '../../upstreams/http-call.ts'
 import { type ClientView, createClientView } from '../../upstreams/pool/pool.ts'
 import type { Upstreams } from '../../upstreams/service.ts'
 import type { Upstream } from '../../upstreams/upstream.ts'
@@ -15,6 +15,7 @@ export type ForwardRequest = {
   readonly methods: readonly string[]
   /** Params and id of a call that is not in a batch, as text. */
   readonly single?: { readonly params: string | undefined; readonly id: string | undefined } | undefined
+  readonly expects?: UpstreamRequest['expects']
   readonly nodeUser: NodeUser
   /** The client's connection: the slot it sees never goes back. */
   readonly connection: object
@@ -38,7 +39,7 @@ export function createForward(upstreams: Pick<Upstreams, 'of'>): Forward {
     return view
   }
 
-  return ({ body, bodyBytes, methods, nodeUser, connection }, done, nowMs) => {
+  return ({ body, bodyBytes, methods, expects, nodeUser, connection }, done, nowMs) => {
     const upstream = upstreams.of(nodeUser)
     // A batch may be retried on another node only when every call in it may.
     let kind: 'read' | 'write' = 'read'
@@ -52,7 +53,7 @@ export function createForward(upstreams: Pick<Upstreams, 'of'>): Forward {
     const onResponse = method === 'getHealth' ? reportBehind(upstream, done) : done
     const { subscriptionId: subscription } = nodeUser
     const view = viewOf(connection)
-    upstream.forward({ body, bodyBytes, kind, isHeavy, method, subscription, view, nowMs }, onResponse)
+    upstream.forward({ body, bodyBytes, kind, isHeavy, expects, method, subscription, view, nowMs }, onResponse)
   }
 }
 

@@ -26,6 +26,7 @@ function open(failure: UpstreamFailure) {
   const clock = createManualClock()
   const charges = new Set<object>()
   const sent: string[] = []
+  const expected: (string | undefined)[] = []
   const access = {
     admit() {
       const charged = { ok: true, cost: 5, ...QUOTA }
@@ -40,6 +41,7 @@ function open(failure: UpstreamFailure) {
     access,
     forward(request, done) {
       sent.push(String(request.body))
+      expected.push(request.expects)
       done(failure)
     },
     clock,
@@ -50,6 +52,7 @@ function open(failure: UpstreamFailure) {
   return {
     charges: () => charges.size,
     sent,
+    expected,
     respond(body: string): HttpResponse {
       let response: HttpResponse | undefined
       const responder = {
@@ -108,6 +111,13 @@ test('a refusal has the budget of its caller, and what stays charged', () => {
   const long = `[${Array.from({ length: 1001 }, (_, id) => CALL(id)).join(',')}]`
   const refused = unsent.respond(long)
   assert.deepEqual([refused.status, ...headersOf(refused)], [413, ...free])
+})
+
+test('the form of the response that a node owes is known: one, an array, or none to notifications', () => {
+  const on = open({ kind: 'no-upstream', isSent: false })
+  const notification = '{"jsonrpc":"2.0","method":"getVersion"}'
+  for (const body of [CALL(1), notification, `[${CALL(1)},${notification}]`, `[${notification}]`]) on.respond(body)
+  assert.deepEqual(on.expected, [undefined, 'nothing', 'batch', 'nothing'])
 })
 
 test("null parameters are none, as Solana's Rust clients send them", () => {

@@ -135,6 +135,7 @@ export function createRpc({ access, forward, clock, meter, tarpit, heldBytes }: 
       bodyBytes: sent.bodyBytes,
       methods: [method],
       single: { params: paramsText, id: sent.id },
+      expects: sent.id === undefined ? ('nothing' as const) : undefined,
       nodeUser: caller.nodeUser,
       connection: request.connection,
     }
