@@ -38,6 +38,15 @@ describe('HTTP client with streaming responses', () => {
     assert.deepEqual(Object.keys(reported?.headers ?? {}).toSorted(), ['connection', 'content-length', 'host', 'x-a'])
   })
 
+  test('rejects where the server switches protocols or closes without a response', async () => {
+    using client = open()
+    for (const head of ['HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n', '']) {
+      respond = (request) => request.socket.end(head)
+      const failed = client.send({ method: 'POST', target: '/', headers: {}, body: Buffer.from('x') })
+      await assert.rejects(failed, (error) => error instanceof HttpCallFailed && error.isSent)
+    }
+  })
+
   test('applies backpressure to the server', async () => {
     using client = open()
     const piece = Buffer.alloc(64 * 1024)

@@ -89,6 +89,8 @@ export function createHttpClient({ url, connectionsMax, connectMs, ca }: HttpCli
     call.on('error', (cause) =>
       reject(new HttpCallFailed(`no response from the server: ${cause.message}`, isConnected, cause)),
     )
+    // Also without an error: after 101 Switching Protocols node:http closes the connection and reports nothing else.
+    call.on('close', () => reject(new HttpCallFailed('no response from the server: closed', isConnected, undefined)))
     call.on('response', (response: IncomingMessage) =>
       resolve({ status: response.statusCode ?? 0, headers: response.headers, body: response }),
     )
