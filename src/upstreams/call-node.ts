@@ -1,4 +1,5 @@
 import type { Clock } from '../core/clock.ts'
+import type { ResponseRest } from '../platform/http/response-rest.ts'
 import { readCompleteResponse } from './complete-response.ts'
 import { upstreamRequest } from './http-call.ts'
 import type { Upstream } from './upstream.ts'
@@ -13,17 +14,23 @@ export function createCallNode(upstream: Pick<Upstream, 'forward'>, clock: Clock
   return (method, params, withinMs) =>
     new Promise((resolve) => {
       const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }))
+      let rest: ResponseRest | undefined
       const timer = clock.setTimer(withinMs, () => {
         forwarded.abort()
+        rest?.abort()
         resolve(undefined)
       })
       timer.unref?.()
       const forwarded = upstream.forward(upstreamRequest(method, body), (response) => {
-        timer.cancel()
-        if (response.kind !== 'responded') return resolve(undefined)
-        void readCompleteResponse(response, { bytesMax: RESPONSE_BYTES_MAX }).then((complete) =>
-          resolve(typeof complete === 'string' ? undefined : resultOf(complete)),
-        )
+        if (response.kind !== 'responded') {
+          timer.cancel()
+          return resolve(undefined)
+        }
+        rest = response.rest
+        void readCompleteResponse(response, { bytesMax: RESPONSE_BYTES_MAX }).then((complete) => {
+          timer.cancel()
+          resolve(typeof complete === 'string' ? undefined : resultOf(complete))
+        })
       })
     })
 }

@@ -55,11 +55,14 @@ export type ExchangeConnection = {
 export type ExchangeOptions = {
   /** Bodies up to this size are delivered complete, larger ones as a stream. */
   readonly bufferedBytesMax: number
-  /** A streaming body that brings nothing for so long has failed. */
+  /** A streaming body that brings less than `STREAM_BYTES_MIN` in this time has failed. */
   readonly stallMs: number
   /** Memory for bodies that are delivered complete; holds `bufferedBytesMax` bytes in one buffer. */
   readonly bodies: BufferPool
 }
+
+/** In `stallMs`, so that a server that sends a byte now and then does not keep a call for ever. */
+const STREAM_BYTES_MIN = 64 * 1024
 
 /** The runtime takes smaller buffers from a slab of its own, without an allocation for each. */
 const POOLED_BODY_BYTES_MIN = 4096
@@ -86,6 +89,8 @@ export class HttpExchange implements ResponseSink {
   #parts: Buffer[] = []
   #bytes = 0
   #isStream = false
+  /** Of the stream, since its deadline was extended. */
+  #bytesInTime = 0
   #isPaused = false
   #hasEnded = false
   #failure: HttpCause | undefined
@@ -208,7 +213,7 @@ export class HttpExchange implements ResponseSink {
   #resume(): void {
     if (this.#listener === undefined) return
     this.#isPaused = false
-    this.deadlineAtMs = this.#clock.monotonicMs() + this.#options.stallMs
+    this.#extendDeadline()
     // Chunks that came after the pause are delivered first; the listener may pause again at any of them.
     while (this.#parts.length > 0 && !this.#isPaused) this.#listener.onData(this.#parts.shift() as Buffer)
     if (this.#isPaused) return
@@ -222,7 +227,13 @@ export class HttpExchange implements ResponseSink {
       this.#parts.push(chunk)
       return
     }
-    this.deadlineAtMs = this.#clock.monotonicMs() + this.#options.stallMs
+    this.#bytesInTime += chunk.length
+    if (this.#bytesInTime >= STREAM_BYTES_MIN) this.#extendDeadline()
     this.#listener.onData(chunk)
+  }
+
+  #extendDeadline(): void {
+    this.#bytesInTime = 0
+    this.deadlineAtMs = this.#clock.monotonicMs() + this.#options.stallMs
   }
 }

@@ -119,6 +119,33 @@ test('a stalled stream fails after stallMs, a paused one does not; an aborted on
   assert.equal(on.pool.inFlight, 0)
 })
 
+test('a stream that trickles fails too: so many bytes must come in stallMs', async () => {
+  const clock = createManualClock()
+  await using server = await startResponseServer((socket) => {
+    socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n${'x'.repeat(100_000)}`)
+  })
+  using on = openTestPool(server.port, { stallMs: 10_000 }, clock)
+  const outcome = await on.call()
+  assert.ok(outcome.kind === 'reply' && outcome.rest !== undefined)
+  const collected = collect()
+  const arrived = () => outcome.body.length + collected.bytes
+  outcome.rest.start(collected.listener)
+  const [socket] = server.sockets
+  let sent = 100_000
+  const send = async (bytes: number) => {
+    clock.advance(6000)
+    socket?.write('x'.repeat(bytes))
+    sent += bytes
+    await until('it has come', () => arrived() === sent)
+  }
+  await until('the first bytes came', () => arrived() === sent)
+  for (let round = 0; round < 4; round++) await send(70_000)
+  assert.equal(collected.end, '')
+  await send(10)
+  clock.advance(4000)
+  assert.equal(collected.end, 'deadline')
+})
+
 test('calls on a stream after its end do not affect the connection, which may serve another call', async () => {
   let responseSecond = () => {}
   await using server = await startResponseServer((socket, { number }) => {

@@ -27,7 +27,7 @@ export type HttpPoolOptions = {
   readonly idleMs?: number
   /** Response bodies up to this size are delivered complete, larger ones as a stream. */
   readonly bufferedBytesMax?: number
-  /** A streaming body that brings nothing for so long has failed. */
+  /** A streaming body that brings less than 64 KiB in this time has failed. */
   readonly stallMs?: number
   readonly reader?: ResponseReaderOptions
   /** Certificates to trust instead of the system's. */
