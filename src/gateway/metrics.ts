@@ -35,6 +35,7 @@ const LIMITS: readonly string[] = [
   'heldBytes',
   'heldBytesPerSubscription',
   'nodeConnectionsPerSubscription',
+  'upstreamSubscriptionsPerSubscription',
 ]
 const CACHE_RESULTS = ['hit', 'miss'] as const
 const RESUME_RESULTS = ['resumed', 'ended'] as const

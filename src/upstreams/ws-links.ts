@@ -20,6 +20,8 @@ export type WsLinks = Disposable & {
   leave(node: UpstreamNode): void
   /** The same, and opens no more. */
   remove(node: UpstreamNode): void
+  /** Subscriptions that all nodes together take from this thread. */
+  readonly subscriptionsMax: number
   countOf(node: UpstreamNode): { readonly connections: number; readonly subscriptions: number }
 }
 
@@ -162,6 +164,10 @@ export function createWsLinks(
     remove(node) {
       leave(node)
       links.delete(node)
+    },
+    get subscriptionsMax() {
+      const { wsPerNodeMax, wsSubscriptionsMax } = options.connections
+      return links.size * wsPerNodeMax * wsSubscriptionsMax
     },
     countOf(node) {
       const ofNode = [...(links.get(node) ?? [])].filter(({ state }) => state === 'open')

@@ -32,3 +32,15 @@ export function refuseLargeResponse(size: number, isBatch: boolean): Refusal {
     data: { limit: 'answerBytes', size, charged: true },
   }
 }
+
+/** The limit of what one subscription creates of the upstream subscriptions at shared nodes. */
+export const UPSTREAM_SUBSCRIPTIONS = 'upstreamSubscriptionsPerSubscription'
+
+export function refuseUpstreamSubscription(size: number, cost: number): Refusal {
+  return {
+    code: 'rate-limited',
+    message: `limit reached: ${size} different WebSocket subscriptions of one subscription at the nodes`,
+    data: { reason: 'connections', limit: UPSTREAM_SUBSCRIPTIONS, size, cost, retryAfterMs: PERMIT_RETRY_MS },
+    retryAfterSeconds: PERMIT_RETRY_MS / 1000,
+  }
+}

@@ -7,6 +7,7 @@ import { WsCalls } from './calls.ts'
 import { HeldResponses } from './held-responses.ts'
 import { Responder } from './respond.ts'
 import type { ClientSubscriptions } from './subscriptions.ts'
+import type { SubscribeResponse } from './upstream-subscription.ts'
 
 test('a call that no node has received is refunded in full, also where its plan changed since the last check of the connection', async () => {
   const { clock, fixture, enter, admission, usage, rows } = openAdmission()
@@ -20,9 +21,13 @@ test('a call that no node has received is refunded in full, also where its plan 
     { ...request, connection: {} },
     { ...deps, heldBytes, forward: (_request, done) => done({ kind: 'no-upstream', isSent: false }) },
   )
+  const responses: SubscribeResponse[] = [
+    { kind: 'no-upstream', isSent: false },
+    { kind: 'over-share', limitSize: 4000 },
+  ]
   const subscriptions = {
     reserve: () => ({ ok: true, release() {}, [Symbol.dispose]() {} }),
-    subscribe: async () => ({ id: 1, response: { kind: 'no-upstream', isSent: false }, start() {} }),
+    subscribe: async () => ({ id: 1, response: responses.shift(), start() {} }),
   } as unknown as ClientSubscriptions
   const responder = new Responder(deps)
   const client = {
@@ -35,11 +40,12 @@ test('a call that no node has received is refunded in full, also where its plan 
   })
   fixture.publish()
   using held = new HeldResponses(heldBytes, { owner: subscription.id, isBatch: false })
-  for (const method of ['getBalance', 'slotSubscribe']) {
+  for (const method of ['getBalance', 'slotSubscribe', 'slotSubscribe']) {
     const reply = await responder.respond(client, { call: { method, paramsText: '[]', id: '1' } }, held)
     assert.match(String(reply?.text), /"error"/)
     assert.equal(admission.quota(caller).month.used, 0, method)
   }
+  assert.deepEqual(responses, [])
   await usage.flush()
   assert.deepEqual(rows, [])
 })

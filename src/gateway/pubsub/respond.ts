@@ -11,7 +11,7 @@ import type { RpcItem } from '../rpc/request.ts'
 import { replaceId } from '../rpc/response-id.ts'
 import type { WsCalls } from './calls.ts'
 import type { HeldResponses } from './held-responses.ts'
-import { invalidSubscription } from './refusal.ts'
+import { invalidSubscription, refuseUpstreamSubscription, UPSTREAM_SUBSCRIPTIONS } from './refusal.ts'
 import { type PubSubKind, pubSubMethod, unsubscribedId } from './request.ts'
 import type { ClientSubscriptions } from './subscriptions.ts'
 
@@ -96,6 +96,10 @@ export class Responder {
         return { text: writeResult(call.id, String(id)), onSent: start }
       case 'refused':
         return { text: replaceId(Buffer.from(response.text), call.id) ?? noUpstream() }
+      case 'over-share':
+        access.refund(caller, { interface: 'ws', method: call.method }, admission)
+        meter.refused(UPSTREAM_SUBSCRIPTIONS, { subscription: caller.subscription.id, code: 'rate-limited' })
+        return { text: errorResponse(refuseUpstreamSubscription(response.limitSize, admission.cost), client, call.id) }
       case 'no-upstream':
         if (!response.isSent) access.refund(caller, { interface: 'ws', method: call.method }, admission)
         return { text: noUpstream() }

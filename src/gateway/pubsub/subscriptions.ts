@@ -116,7 +116,9 @@ class ClientSubscription implements UpstreamSubscriber {
   join(upstreamSubscriptions: UpstreamSubscriptions, topic: SubscriptionTopic): Promise<SubscribeResponse> {
     return new Promise((resolve) => {
       this.#resolveResponse = resolve
-      this.#shared = upstreamSubscriptions.join(topic, this)
+      const joined = upstreamSubscriptions.join(topic, this)
+      if ('limitSize' in joined) this.onResponse({ kind: 'over-share', ...joined })
+      else this.#shared = joined
     })
   }
 

@@ -18,6 +18,8 @@ export type SubscribeResponse =
   | { readonly kind: 'ready' }
   /** The node's complete response. */
   | { readonly kind: 'refused'; readonly text: string }
+  /** The subscription of the client has its share of the upstream subscriptions. */
+  | { readonly kind: 'over-share'; readonly limitSize: number }
   /** `isSent` when a node may have received the request. */
   | { readonly kind: 'no-upstream'; readonly isSent: boolean }
 

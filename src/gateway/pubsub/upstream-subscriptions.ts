@@ -11,11 +11,14 @@ import { type UpstreamSubscriber, UpstreamSubscription } from './upstream-subscr
 export type SharedSubscription = Pick<UpstreamSubscription, 'share' | 'leave'>
 
 export type UpstreamSubscriptions = {
-  /** Joins the upstream subscription that all clients of the same nodes with the same params share. */
+  /**
+   * Joins the upstream subscription that all clients of the same nodes with the same params share; returns the limit instead where it would be a new one at
+   * shared nodes, and the subscription of the client has its share of those.
+   */
   join(
     topic: { readonly nodeUser: NodeUser; readonly kind: PubSubKind; readonly params: string | undefined },
     subscriber: UpstreamSubscriber,
-  ): SharedSubscription
+  ): SharedSubscription | { readonly limitSize: number }
   readonly size: number
 }
 
@@ -27,12 +30,23 @@ export type UpstreamSubscriptionsDeps = {
   readonly threads?: number | undefined
 }
 
+/** One subscription creates at most this share of the upstream subscriptions that shared nodes take. */
+const OWNER_SHARE = 1 / 2
+
 export function createUpstreamSubscriptions(deps: UpstreamSubscriptionsDeps): UpstreamSubscriptions {
   const { upstreams, threads = 1 } = deps
   const upstreamSubscriptions = new Set<UpstreamSubscription>()
   const shared = new Map<string, UpstreamSubscription>()
+  /** At shared nodes, by the subscription whose client was the first. */
+  const createdBy = new Map<string, number>()
   const catchUp = createCatchUp(deps.clock, threads)
   const deliveries = createDeliveries(deps.clock, { bytesMax: WAITING_BYTES_MAX / threads })
+
+  function forgetOne(creator: string): void {
+    const left = (createdBy.get(creator) ?? 1) - 1
+    if (left > 0) createdBy.set(creator, left)
+    else createdBy.delete(creator)
+  }
 
   return {
     join({ nodeUser, kind, params }, subscriber) {
@@ -41,7 +55,16 @@ export function createUpstreamSubscriptions(deps: UpstreamSubscriptionsDeps): Up
       const canonical = canonicalParams(params)
       // Params that nodes may read differently are forwarded as they are, and not shared.
       const key = canonical === undefined ? undefined : `${owner?.subscriptionId ?? ''} ${kind} ${canonical}`
-      const upstreamSubscription = (key === undefined ? undefined : shared.get(key)) ?? create(key)
+      const existing = key === undefined ? undefined : shared.get(key)
+      const creator = owner === undefined ? nodeUser.subscriptionId : undefined
+      const limitSize = Math.ceil(upstreams.of(nodeUser).ws.subscriptionsMax * OWNER_SHARE)
+      if (existing === undefined && creator !== undefined) {
+        const created = createdBy.get(creator) ?? 0
+        // Without nodes there is nothing to share.
+        if (limitSize > 0 && created >= limitSize) return { limitSize }
+        createdBy.set(creator, created + 1)
+      }
+      const upstreamSubscription = existing ?? create(key)
       upstreamSubscription.join(subscriber)
       return upstreamSubscription
 
@@ -54,6 +77,7 @@ export function createUpstreamSubscriptions(deps: UpstreamSubscriptionsDeps): Up
             deliveries,
             onEnd() {
               upstreamSubscriptions.delete(created)
+              if (creator !== undefined) forgetOne(creator)
               if (key !== undefined && shared.get(key) === created) shared.delete(key)
             },
           },

@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startFakeNode } from '../../../test/faults/fake-node.ts'
+import { startRig } from '../../../test/faults/upstreams-rig.ts'
+import { createSeededRandom } from '../../core/random.ts'
+import { systemClock } from '../../platform/process/clock.ts'
+import type { UpstreamSubscriber } from './upstream-subscription.ts'
+import { createUpstreamSubscriptions, type SharedSubscription } from './upstream-subscriptions.ts'
+
+test('one subscription creates at most half of the upstream subscriptions that the shared nodes take', async () => {
+  await using node = await startFakeNode()
+  await using rig = await startRig({
+    clock: systemClock,
+    nodes: [{ name: 'a', ws: node.ws }],
+    connections: { wsPerNodeMax: 2, wsSubscriptionsMax: 4 },
+  })
+  const { upstreams } = rig
+  const all = createUpstreamSubscriptions({ upstreams, clock: systemClock, random: createSeededRandom(1) })
+  const joined: (() => void)[] = []
+  const join = (subscriptionId: string, key: string): 'joined' | number => {
+    const subscriber: UpstreamSubscriber = { id: 1, onFrame() {}, onResponse() {}, onGap() {}, onEnd() {} }
+    const topic = { nodeUser: { subscriptionId, mayUseShared: true }, kind: 'account', params: `["${key}"]` } as const
+    const result = all.join(topic, subscriber)
+    if ('limitSize' in result) return result.limitSize
+    const shared: SharedSubscription = result
+    joined.push(() => shared.leave(subscriber))
+    return 'joined'
+  }
+  for (const key of ['1', '2', '3', '4']) assert.equal(join('greedy', key), 'joined')
+  assert.equal(join('greedy', '5'), 4)
+  assert.equal(join('greedy', '4'), 'joined', 'what exists takes nothing more of a node')
+  for (const key of ['5', '6', '7', '8']) assert.equal(join('other', key), 'joined')
+  assert.equal(join('greedy', '5'), 'joined', 'that of another customer')
+  assert.equal(all.size, 8)
+  joined[0]?.()
+  assert.equal(join('greedy', '9'), 'joined')
+  assert.equal(join('greedy', '10'), 4)
+  for (const leave of joined) leave()
+  assert.equal(all.size, 0)
+})
