@@ -26,9 +26,9 @@ export async function startGatewayProcess(settings: Settings, deps: ReloadingDep
   )
   refuseMissingStore(settings, COMMAND)
   const plane = opening.use(await openControlPlane(settings, context, [gatewayPlan(config)]))
-  const { customers, probes } = plane
+  const { customers, probes, health } = plane
   const { store, access } = customers
-  const upstreams = opening.use(await openUpstreams(settings, { ...context, probing: probes.start }))
+  const upstreams = opening.use(await openUpstreams(settings, { ...context, lifecycle: health, probing: probes.start }))
   opening.use(await followDedicatedNodes(access, upstreams))
   opening.use(await notifyChanges(store, access, context.log.child({ part: 'access' })))
   deps.starting?.throwIfAborted()

@@ -62,7 +62,7 @@ export async function startServe(settings: Settings, options: ServeOptions, deps
   )
   const { log, clock, lifecycle } = context
   const plane = opening.use(await openControlPlane(settings, context, threadPlanOf(config)))
-  const { customers, probes } = plane
+  const { customers, probes, health } = plane
   const { store, access } = customers
 
   const leaders = createLeaderSchedule()
@@ -74,7 +74,9 @@ export async function startServe(settings: Settings, options: ServeOptions, deps
   )
   const chain = await openIf(isChainEmbedded(config), () => openEmbeddedChain(config, context, shreds?.address))
   const nodes = nodesOf(config, chain)
-  const upstreams = opening.use(await openUpstreams(settings, { ...context, probing: probes.start }, nodes, slotLength))
+  const upstreams = opening.use(
+    await openUpstreams(settings, { ...context, lifecycle: health, probing: probes.start }, nodes, slotLength),
+  )
   opening.use(await followDedicatedNodes(access, upstreams))
   opening.use(await notifyChanges(store, access, log.child({ part: 'access' })))
   const billing = opening.use(await openBilling(settings, context, store))

@@ -1,10 +1,13 @@
+import type { Lifecycle } from '../../../platform/process/lifecycle.ts'
 import { createMemoryCells, MemoryCells } from '../../../platform/process/memory-cells.ts'
+import { MAIN_THREAD } from '../../../platform/telemetry/thread-supervision-metrics.ts'
 import type { NodesOptions } from '../../../upstreams/node-spec.ts'
 import { createProbePublisher, type ProbePublisher } from '../../../upstreams/probes/shared-probes.ts'
 import { type AccessPart, openAccess } from '../access/open-access.ts'
 import type { Settings } from '../config/settings.ts'
 import { openMemoryGuard } from '../process/memory.ts'
 import type { ProcessContext } from '../process/open-process.ts'
+import { createHealthReports } from './health-reports.ts'
 import { createThreadHost, type ThreadHost, type ThreadPlan, threadNames } from './thread-host.ts'
 
 /** What the main thread opens before its threads: access and the memory guard, in memory that the threads of the plan share. */
@@ -12,6 +15,8 @@ export type ControlPlane = AsyncDisposable & {
   readonly customers: AccessPart
   /** The control plane probes the nodes for all threads. */
   readonly probes: ProbePublisher
+  /** For the nodes of the main thread: they are well when those of no thread are reported. */
+  readonly health: Pick<Lifecycle, 'degraded' | 'recovered'>
   /** The threads can start as soon as the nodes are known. */
   threadsOn(nodes: NodesOptions): ThreadHost
 }
@@ -28,11 +33,14 @@ export async function openControlPlane(
   const customers = opening.use(await openAccess(settings, context, threads))
   const { access } = customers
   const probes = createProbePublisher()
+  const health = createHealthReports(context.lifecycle)
+  const deps = { ...context, access, memory, memoryCells, probes, health }
   const opened = opening.move()
   return {
     customers,
     probes,
-    threadsOn: (nodes) => createThreadHost(settings, plan, { ...context, access, memory, memoryCells, probes, nodes }),
+    health: health.of(MAIN_THREAD),
+    threadsOn: (nodes) => createThreadHost(settings, plan, { ...deps, nodes }),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
 }

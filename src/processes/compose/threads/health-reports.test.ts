@@ -22,6 +22,19 @@ test('a part recovers when the last thread reports it', () => {
   assert.equal(state.size, 0)
 })
 
+test('the report of a thread does not depend on who reports: its own part does not end those of the others', () => {
+  const { state, reports } = open()
+  const main = reports.of('main')
+  reports.degraded('gateway-1', 'upstreams', 'a is down')
+  main.recovered('upstreams')
+  assert.equal(state.get('upstreams'), 'a is down')
+  main.degraded('upstreams', 'b is down')
+  reports.recovered('gateway-1', 'upstreams')
+  assert.equal(state.get('upstreams'), 'b is down')
+  main.recovered('upstreams')
+  assert.equal(state.size, 0)
+})
+
 test('what a thread reported ends with it', () => {
   const { state, reports } = open()
   reports.degraded('sender', 'sender', 'no ledger')

@@ -4,6 +4,8 @@ import type { Lifecycle } from '../../../platform/process/lifecycle.ts'
 export type HealthReports = {
   degraded(thread: string, part: string, reason: string): void
   recovered(thread: string, part: string): void
+  /** What a thread reports by. */
+  of(thread: string): Pick<Lifecycle, 'degraded' | 'recovered'>
   /** The thread has ended, and its reports with it. */
   ended(thread: string): void
 }
@@ -21,13 +23,19 @@ export function createHealthReports(lifecycle: Pick<Lifecycle, 'degraded' | 'rec
     lifecycle.recovered(part)
   }
 
+  function degraded(thread: string, part: string, reason: string): void {
+    const reasons = parts.get(part) ?? new Map<string, string>()
+    parts.set(part, reasons.set(thread, reason))
+    lifecycle.degraded(part, reason)
+  }
+
   return {
-    degraded(thread, part, reason) {
-      const reasons = parts.get(part) ?? new Map<string, string>()
-      parts.set(part, reasons.set(thread, reason))
-      lifecycle.degraded(part, reason)
-    },
+    degraded,
     recovered,
+    of: (thread) => ({
+      degraded: (part, reason) => degraded(thread, part, reason),
+      recovered: (part) => recovered(thread, part),
+    }),
     ended(thread) {
       for (const part of [...parts.keys()]) recovered(thread, part)
     },

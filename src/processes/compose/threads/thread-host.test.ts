@@ -10,6 +10,7 @@ import { until } from '../../../platform/process/test-wait.ts'
 import { silentLogger } from '../../../platform/telemetry/logger.ts'
 import { createProbePublisher } from '../../../upstreams/probes/shared-probes.ts'
 import { loadSettings } from '../config/settings.ts'
+import { createHealthReports } from './health-reports.ts'
 import { createThreadHost, type ThreadHostDeps } from './thread-host.ts'
 
 const ENTRY = new URL('../../../../test/support/echo-thread.ts', import.meta.url)
@@ -24,6 +25,7 @@ async function start(t: TestContext) {
     ...{ log: silentLogger, clock: systemClock, random: secureRandom, env: {}, access: part.access },
     registry: part.registry,
     lifecycle: { degraded() {}, recovered() {} },
+    health: createHealthReports({ degraded() {}, recovered() {} }),
     refusals: { note() {} },
     memory: { reclaim() {} },
     memoryCells: createMemoryCells({ threads: 2 }),

@@ -15,7 +15,7 @@ import type { Config } from '../config/config.ts'
 import type { Settings } from '../config/settings.ts'
 import type { Rendered } from '../documents/documents.ts'
 import type { ProcessContext } from '../process/open-process.ts'
-import { createHealthReports } from './health-reports.ts'
+import type { HealthReports } from './health-reports.ts'
 import type { GatewayMethods } from './protocol.ts'
 import type { ThreadReady } from './start-data.ts'
 import { type SupervisedThread, startSupervisedThread } from './supervised-thread.ts'
@@ -63,6 +63,7 @@ export type ThreadHostDeps = ProcessContext<never> & {
   readonly memory: ProcessMemoryGuard
   /** Of the nodes of the control plane. */
   readonly probes: ProbePublisher
+  readonly health: HealthReports
   /** Of the memory guard. */
   readonly memoryCells: SharedArrayBuffer
 }
@@ -81,14 +82,13 @@ function namesOf({ name, threads, isSingle = false }: ThreadPlan[number]): strin
 }
 
 export function createThreadHost(settings: Settings, plan: ThreadPlan, deps: ThreadHostDeps): ThreadHost {
-  const { log, lifecycle } = deps
-  const { access, memory, registry, probes } = deps
+  const { log } = deps
+  const { access, memory, registry, probes, health } = deps
   const names = threadNames(plan)
   const limitMemory = createSharedLimits({ threads: names.length })
   const limits = openSharedLimits(limitMemory, 0)
   const metrics = new Map(names.slice(1).map((name) => [name, createThreadMetrics()]))
   const supervision = threadSupervisionMetrics(registry, names)
-  const health = createHealthReports(lifecycle)
   const tap = deps.logTap ?? createLogTap({ write() {} })
   const threads: SupervisedThread[] = []
   const drained = new Set<string>()
