@@ -54,6 +54,8 @@ export type UpstreamsMetrics = {
 export type UpstreamsReadings = {
   /** 1 while every available shared node lags. */
   allBehind(): number
+  /** 1 while no shared node takes WebSocket connections. */
+  wsDown(): number
   dedicated(): number
   dedicatedFailing(): number
   slotLengthSeconds(): number
@@ -116,6 +118,10 @@ export function upstreamsMetrics(
     '1 while every available shared node lags; they are used all the same.',
     { read: read.allBehind, merge: 'max' },
   )
+  registry.gauge('sluice_upstreams_ws_down', '1 while no shared node takes WebSocket connections.', {
+    read: read.wsDown,
+    merge: 'max',
+  })
   registry.gauge('sluice_upstreams_dedicated_nodes', 'Dedicated nodes that are assigned to a subscription.', {
     read: read.dedicated,
     // Every thread has all of them.
@@ -188,6 +194,7 @@ export function upstreamsMetrics(
 
 const NOTHING_TO_READ: UpstreamsReadings = {
   allBehind: () => 0,
+  wsDown: () => 0,
   dedicated: () => 0,
   dedicatedFailing: () => 0,
   slotLengthSeconds: () => SLOT_MS_DEFAULT / 1000,

@@ -93,7 +93,9 @@ export type UpstreamNode = Disposable & {
   failed(reason: string): void
   /** At least one WebSocket connection to it is open. */
   readonly isWsUp: boolean
-  setWsUp(isUp: boolean): void
+  /** None is open, and the last attempt to open one has failed. */
+  readonly isWsDown: boolean
+  setWs(state: { readonly isUp: boolean; readonly hasFailed: boolean }): void
   readonly openStreams: OpenStreams
   /** Moving average over calls with a response; undefined before the first. */
   readonly latencyMs: number | undefined
@@ -205,8 +207,13 @@ export function createNode(
       node.lastFailure = reason
     },
     isWsUp: false,
-    setWsUp(isUp) {
+    isWsDown: false,
+    setWs({ isUp, hasFailed }) {
+      const isDown = !isUp && (hasFailed || node.isWsDown)
+      const isChanged = isDown !== node.isWsDown
       node.isWsUp = isUp
+      node.isWsDown = isDown
+      if (isChanged) onChange()
     },
     openStreams,
     latencyMs: undefined,
@@ -232,6 +239,7 @@ function stateOf(node: UpstreamNode): ReturnType<UpstreamNode['state']> {
   if (health.lagReason === 'behind-own-shreds') {
     return { state: 'lagging', reason: `${health.shredSlot - health.slot} slots behind its own shreds` }
   }
+  if (node.isWsDown) return { state: 'healthy', reason: 'no WebSocket connection' }
   return { state: 'healthy', reason: health.slot === 0 ? 'slot not known yet' : '' }
 }
 

@@ -8,6 +8,7 @@ import { type NodesOptions, sharedSpec } from './node-spec.ts'
 import type { DedicatedNodeOptions, UpstreamsOptions } from './options.ts'
 import { createDedicatedPools, type DedicatedPools } from './pool/dedicated-pools.ts'
 import type { NodeChange } from './pool/members.ts'
+import { isWsDown } from './pool/report.ts'
 import { type StartedPool, startPool } from './pool/start.ts'
 import type { StartProbing } from './probes/shared-probes.ts'
 import { createRetryBudget } from './retry-budget.ts'
@@ -56,6 +57,7 @@ export async function startUpstreams(options: UpstreamsOptions, deps: UpstreamsD
   const readings: { shared?: StartedPool; dedicated?: DedicatedPools } = {}
   const metrics = upstreamsMetrics(deps.registry, {
     allBehind: () => (readings.shared?.upstream.slotsBehind === undefined ? 0 : 1),
+    wsDown: () => (readings.shared !== undefined && isWsDown(readings.shared.pool) ? 1 : 0),
     dedicated: () => readings.dedicated?.nodeCount ?? 0,
     dedicatedFailing: () => readings.dedicated?.status().filter(({ state }) => state === 'failing').length ?? 0,
     slotLengthSeconds: () => slotLength.ms() / 1000,

@@ -62,18 +62,18 @@ export function createWsLinks(
       bestSlot: () => pool.bestSlot,
       slotMs,
       onOpen: () => updateIsUp(node),
-      onLost: () => {
+      onLost: (reason) => {
         node.openStreams.remove('ws', link.size)
         ofNode.delete(link)
-        updateIsUp(node)
+        updateIsUp(node, reason === 'connect' || reason === 'protocol')
       },
     })
     ofNode.add(link)
     return link
   }
 
-  function updateIsUp(node: UpstreamNode): void {
-    node.setWsUp([...(links.get(node) ?? [])].some(({ state }) => state === 'open'))
+  function updateIsUp(node: UpstreamNode, hasFailed = false): void {
+    node.setWs({ isUp: [...(links.get(node) ?? [])].some(({ state }) => state === 'open'), hasFailed })
   }
 
   /** Before any connection is open, a node that is being connected to is better than none. */

@@ -24,8 +24,15 @@ export function reportPool(pool: Pool, { metrics, lifecycle }: PoolReportDeps): 
     ({ isDrained, isSilent, breaker }) => !isDrained && !isSilent && breaker.state === 'closed',
   )
   if (!canServe) lifecycle?.degraded('upstreams', 'no node can take calls')
+  else if (isWsDown(pool)) lifecycle?.degraded('upstreams', 'no node takes WebSocket connections')
   else if (pool.slotsBehind !== undefined) lifecycle?.degraded('upstreams', 'all available nodes lag')
   else lifecycle?.recovered('upstreams')
+}
+
+/** No node that serves WebSocket takes connections. */
+export function isWsDown({ nodes }: Pool): boolean {
+  const serving = nodes.filter(({ ws, isDrained }) => ws !== undefined && !isDrained)
+  return serving.length > 0 && serving.every((node) => node.isWsDown)
 }
 
 /** Logs that a node fails, or works again. */
