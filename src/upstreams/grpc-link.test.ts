@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import { startFakeNode } from '../../test/faults/fake-node.ts'
 import { startFaultProxy } from '../../test/faults/fault-proxy.ts'
 import { startRig } from '../../test/faults/upstreams-rig.ts'
+import { createManualClock } from '../core/clock.ts'
 import type { GrpcCall } from '../platform/grpc/call.ts'
 import { frameMessage } from '../platform/grpc/framing.ts'
 import type { GrpcEnd } from '../platform/grpc/stream.ts'
@@ -182,5 +183,108 @@ test('calls at the same time do not share a connection beyond the limit of its n
   } finally {
     for (const session of sessions) session.destroy()
     server.close()
+  }
+})
+
+/** A node that is no gRPC server: a web page is the response to every call. */
+async function startWebServer() {
+  const sessions = new Set<ServerHttp2Session>()
+  const server = createServer()
+  server.on('session', (session) => {
+    sessions.add(session)
+    session.on('stream', (stream) => {
+      stream.on('error', () => {})
+      stream.respond({ ':status': 404, 'content-type': 'text/html' }, { endStream: true })
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    [Symbol.dispose]() {
+      for (const session of sessions) session.destroy()
+      server.close()
+    },
+  }
+}
+
+const SUBSCRIBE = '/geyser.Geyser/Subscribe'
+
+for (const [what, path, code] of [
+  ['UNAUTHENTICATED', '/geyser.Geyser/GetSlot', 16],
+  ['UNIMPLEMENTED', SUBSCRIBE, 12],
+  ['UNAVAILABLE', SUBSCRIBE, 14],
+  ['a web page', '/geyser.Geyser/GetSlot', undefined],
+] as const) {
+  test(`a node that ends calls at once with ${what} does not get all new ones`, async () => {
+    using page = await startWebServer()
+    await using bad = await startFakeNode()
+    await using good = await startFakeNode()
+    bad.onGrpcCall = (call) => call.end({ code: code ?? 0, message: 'x' })
+    good.onGrpcCall = (call) => call.sendHeaders()
+    const clock = createManualClock()
+    await using rig = await startRig({
+      clock,
+      nodes: [
+        { name: 'bad', grpc: code === undefined ? page.url : bad.grpc },
+        { name: 'good', grpc: good.grpc },
+      ],
+    })
+    const { grpc } = rig.upstreams.of(undefined)
+    let atBad = 0
+    for (let at = 0; at < 10; at++) {
+      const opened = await grpc.open(path, {}, { isStream: true })
+      assert.ok(opened.ok)
+      if (opened.node.name === 'good') continue
+      atBad += 1
+      await new Promise<void>((resolve) => opened.stream.onEnd(() => resolve()))
+    }
+    assert.equal(atBad, 1)
+    assert.equal(rig.log.filter((line) => line.includes('upstream ends gRPC calls at once')).length, 1)
+    clock.advance(100)
+    const again = await grpc.open(path, {}, { isStream: true })
+    assert.ok(again.ok && again.node.name === 'bad', 'it is tried again')
+  })
+}
+
+test('a method that a node lacks, and a request that it refuses, keep no other calls away from it', async () => {
+  await using node = await startFakeNode()
+  await using other = await startFakeNode()
+  other.onGrpcCall = (call) => call.sendHeaders()
+  await using rig = await startRig({
+    clock: createManualClock(),
+    nodes: [
+      { name: 'a', grpc: node.grpc },
+      { name: 'b', grpc: other.grpc },
+    ],
+  })
+  const { grpc } = rig.upstreams.of(undefined)
+  const open = async (path: string) => {
+    const opened = await grpc.open(path, {}, { isStream: true })
+    assert.ok(opened.ok)
+    return opened
+  }
+  // From here on it has more calls than the other one.
+  for (let at = 0; at < 2; at++) if ((await open('/a/b')).node.name === 'b') break
+  for (const [path, code] of [
+    ['/geyser.Geyser/SubscribeReplayInfo', 12],
+    [SUBSCRIBE, 3],
+    [SUBSCRIBE, 8],
+  ] as const) {
+    node.onGrpcCall = (call) => call.end({ code, message: 'x' })
+    const { node: used, stream } = await open(path)
+    assert.equal(used.name, 'a')
+    await new Promise<void>((resolve) => stream.onEnd(() => resolve()))
+  }
+  assert.equal((await open(SUBSCRIBE)).node.name, 'a')
+})
+
+test('a node that ends every call at once is used where there is no other', async () => {
+  await using node = await startFakeNode()
+  await using rig = await startRig({ clock: createManualClock(), nodes: [{ name: 'a', grpc: node.grpc }] })
+  for (let at = 0; at < 2; at++) {
+    const opened = await rig.upstreams.of(undefined).grpc.open(SUBSCRIBE, {})
+    assert.ok(opened.ok)
+    const status = await new Promise<number>((resolve) => opened.stream.onEnd(({ status: { code } }) => resolve(code)))
+    assert.equal(status, 12)
   }
 })

@@ -1,6 +1,8 @@
 import type { Clock } from '../core/clock.ts'
 import { type GrpcLoss, type GrpcSession, openGrpcSession } from '../platform/grpc/client.ts'
-import type { GrpcStream } from '../platform/grpc/stream.ts'
+import { GrpcCode } from '../platform/grpc/status.ts'
+import type { GrpcEnd, GrpcStream } from '../platform/grpc/stream.ts'
+import type { Logger } from '../platform/telemetry/logger.ts'
 import type { LossReason, UpstreamsMetrics } from './metrics.ts'
 import type { UpstreamNode } from './node.ts'
 import type { ConnectionOptions } from './options.ts'
@@ -39,6 +41,7 @@ export type GrpcOpened =
   | { readonly ok: false; readonly reason: 'no-upstream' }
 
 export type GrpcLinksDeps = {
+  readonly log: Logger
   readonly clock: Clock
   readonly metrics: UpstreamsMetrics
   readonly ca?: string | undefined
@@ -71,6 +74,9 @@ const DRAINING_PER_NODE_MAX = 64
 /** New connections that take no call from the start, because their node allows no streams or sends GOAWAY at once; then the call is not opened there. */
 const REFUSING_MAX = 2
 
+/** The stream that every node has; other methods a node may lack. */
+const SUBSCRIBE = '/geyser.Geyser/Subscribe'
+
 type OpenedCall = {
   readonly path: string
   readonly metadata: Readonly<Record<string, string | undefined>>
@@ -83,12 +89,14 @@ type NodeSessions = {
   opening: Promise<GrpcSession | undefined> | undefined
   readonly streams: Set<GrpcStream>
   readonly movable: Map<GrpcStream, () => boolean>
+  /** Its streams end before they have begun. */
+  isRefusing: boolean
 }
 
 export function createGrpcLinks(
   pool: Pool,
   options: ConnectionOptions,
-  { clock, metrics, ca }: GrpcLinksDeps,
+  { log, clock, metrics, ca }: GrpcLinksDeps,
 ): GrpcLinks {
   const sessions = new Map<UpstreamNode, NodeSessions>()
   let isClosed = false
@@ -159,13 +167,32 @@ export function createGrpcLinks(
     meter.grpcStreams.inc()
     if (isStream) ofNode.streams.add(stream)
     if (isMovable !== undefined) ofNode.movable.set(stream, isMovable)
-    stream.onEnd(() => {
+    let hasBegun = false
+    stream.onHeaders(() => {
+      hasBegun = true
+      if (isStream) accepted(node, ofNode)
+    })
+    stream.onEnd((end) => {
+      if (!hasBegun && isFaultOfNode(end, path)) refused(node, ofNode, end)
       ofNode.streams.delete(stream)
       ofNode.movable.delete(stream)
       node.openStreams.remove('grpc')
       meter.grpcStreams.dec()
     })
     return stream
+  }
+
+  function accepted(node: UpstreamNode, ofNode: NodeSessions): void {
+    node.grpc?.refusals.worked()
+    if (ofNode.isRefusing) log.info({ upstream: node.name }, 'upstream accepts gRPC streams again')
+    ofNode.isRefusing = false
+  }
+
+  /** Such a node has the fewest streams, so that every new one would go there. Calls at the same time are one refusal. */
+  function refused(node: UpstreamNode, ofNode: NodeSessions, { status: { code } }: GrpcEnd): void {
+    if (node.grpc?.refusals.isShut === false) node.grpc.refusals.failed()
+    if (!ofNode.isRefusing) log.warn({ upstream: node.name, code }, 'upstream ends gRPC calls at once')
+    ofNode.isRefusing = true
   }
 
   function availableNode(name: string, except: UpstreamNode | undefined): UpstreamNode | undefined {
@@ -190,7 +217,13 @@ export function createGrpcLinks(
     },
     add(node) {
       if (node.grpc === undefined) return
-      sessions.set(node, { open: new Set(), opening: undefined, streams: new Set(), movable: new Map() })
+      sessions.set(node, {
+        open: new Set(),
+        opening: undefined,
+        streams: new Set(),
+        movable: new Map(),
+        isRefusing: false,
+      })
     },
     leave(node) {
       if (!pool.nodes.some((other) => other !== node && other.candidates.grpc.isAvailable)) return
@@ -214,6 +247,13 @@ export function createGrpcLinks(
       for (const { open } of sessions.values()) for (const session of [...open]) session[Symbol.dispose]()
     },
   }
+}
+
+/** Whether a call that ended without response headers shows that its node takes no such calls; a customer may have caused any other status. */
+function isFaultOfNode({ status: { code }, isFromServer }: GrpcEnd, path: string): boolean {
+  if (!isFromServer) return code !== GrpcCode.cancelled
+  if (code === GrpcCode.unauthenticated) return true
+  return path === SUBSCRIBE && (code === GrpcCode.unavailable || code === GrpcCode.unimplemented)
 }
 
 function reasonOf({ cause }: GrpcLoss): LossReason {

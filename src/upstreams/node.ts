@@ -25,6 +25,8 @@ export type Endpoint = {
   readonly address: PinnedAddress
   readonly headers: Readonly<Record<string, string>>
   readonly backoff: AddressBackoff
+  /** Shut while it ends or ignores what is opened there: used only where no other node is left. */
+  readonly refusals: AddressBackoff
 }
 
 /** A node with its secrets resolved. An address may hold a secret in its path and query. */
@@ -145,12 +147,12 @@ export function createNode(
   const breaker = createBreaker(options.breaker, { clock, random, requestProbe, onChange })
   const openStreams = createOpenStreams()
 
-  function candidate(hasEndpoint: () => boolean, work: () => number): NodeCandidate {
-    return new EndpointCandidate(
-      () => node,
+  function candidate(hasEndpoint: () => boolean, work: () => number, endpoint?: Endpoint): NodeCandidate {
+    return new EndpointCandidate(() => node, {
       hasEndpoint,
-      () => work() / node.weight,
-    )
+      isRefusing: () => endpoint?.refusals.isShut === true,
+      load: () => work() / node.weight,
+    })
   }
 
   const node: Writable<UpstreamNode> = {
@@ -170,10 +172,12 @@ export function createNode(
       ws: candidate(
         () => node.isWsUp && ws?.backoff.isShut === false,
         () => openStreams.ws,
+        ws,
       ),
       grpc: candidate(
         () => grpc !== undefined && !grpc.backoff.isShut,
         () => openStreams.grpc,
+        grpc,
       ),
     },
     weight: spec.weight,
@@ -273,22 +277,27 @@ function openEndpoint(
   const remote = parseRemoteAddress(address, protocols, { mayHaveQuery: true })
   assert(remote !== undefined, `the address of node ${name} was checked before`)
   const pinned = createPinnedAddress(remote, { allowPrivate }, deps.lookup ? { lookup: deps.lookup } : {})
-  return { address: pinned, headers, backoff: createAddressBackoff(options.breaker, deps) }
+  const backoff = createAddressBackoff(options.breaker, deps)
+  return { address: pinned, headers, backoff, refusals: createAddressBackoff(options.breaker, deps) }
 }
 
 /** Its fields are set here only. */
 type Writable<T> = { -readonly [Name in keyof T]: T[Name] }
 
+type EndpointReadings = {
+  readonly hasEndpoint: () => boolean
+  readonly isRefusing: () => boolean
+  readonly load: () => number
+}
+
 /** A class, so that V8 sees one shape wherever candidates are compared. */
 class EndpointCandidate implements NodeCandidate {
   readonly #nodeOf: () => UpstreamNode
-  readonly #hasEndpoint: () => boolean
-  readonly #load: () => number
+  readonly #endpoint: EndpointReadings
 
-  constructor(nodeOf: () => UpstreamNode, hasEndpoint: () => boolean, load: () => number) {
+  constructor(nodeOf: () => UpstreamNode, endpoint: EndpointReadings) {
     this.#nodeOf = nodeOf
-    this.#hasEndpoint = hasEndpoint
-    this.#load = load
+    this.#endpoint = endpoint
   }
 
   get node(): UpstreamNode {
@@ -297,11 +306,11 @@ class EndpointCandidate implements NodeCandidate {
 
   get isAvailable(): boolean {
     const { isDrained, breaker } = this.node
-    return !isDrained && breaker.state === 'closed' && this.#hasEndpoint()
+    return !isDrained && breaker.state === 'closed' && this.#endpoint.hasEndpoint()
   }
 
   get isSilent(): boolean {
-    return this.node.isSilent
+    return this.node.isSilent || this.#endpoint.isRefusing()
   }
 
   get isLagging(): boolean {
@@ -313,7 +322,7 @@ class EndpointCandidate implements NodeCandidate {
   }
 
   get load(): number {
-    return this.#load()
+    return this.#endpoint.load()
   }
 }
 

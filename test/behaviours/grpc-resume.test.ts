@@ -124,6 +124,18 @@ describe('a stream whose node is lost', () => {
     stays.call.cancel()
   })
 
+  it('moves to the other node when its own refuses the credential of the gateway, or lacks the method', async () => {
+    for (const code of [GrpcCode.unauthenticated, GrpcCode.unimplemented]) {
+      const from = served.length
+      const stream = await begin({ grpcResume: true })
+      await until('its node has the request', () => served[from]?.requests.length === 1)
+      served[from]?.call.end({ code, message: 'refused' })
+      await until('the other node has the request', () => served[from + 1]?.requests.length === 1)
+      assert.notEqual(served[from + 1]?.node, served[from]?.node)
+      stream.call.cancel()
+    }
+  })
+
   it('resumes at the other node with the same filters, from a slot early enough to miss nothing, and is not charged', async () => {
     const stream = await begin({ grpcResume: true })
     stream.send(request({ slots: { later: {} }, commitment: 1 }))

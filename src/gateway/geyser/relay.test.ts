@@ -4,6 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { createManualClock } from '../../core/clock.ts'
 import type { GrpcCall } from '../../platform/grpc/call.ts'
 import { GrpcCode, type GrpcStatus } from '../../platform/grpc/status.ts'
+import type { GrpcEnd } from '../../platform/grpc/stream.ts'
 import { DecodedStream } from './decoded/stream.ts'
 import { StreamRelay } from './relay.ts'
 import { SeenBanks } from './seen-banks.ts'
@@ -42,10 +43,12 @@ function openCall() {
 }
 
 /** A relay that has lost its first node and waits for `found`. */
-function openRelay() {
+function openRelay(onUpstreamEnd: (end: GrpcEnd) => void = () => assert.fail('it moves to another node')) {
   const { call, disconnect, halfClose } = openCall()
+  const statuses: GrpcStatus[] = []
+  call.end = (status) => void statuses.push(status)
   const [first, second] = [openStream(), openStream()]
-  const searching = Promise.withResolvers<object>()
+  const searching = Promise.withResolvers<object | undefined>()
   const ends: unknown[] = []
   const relay = new StreamRelay({
     call,
@@ -56,7 +59,7 @@ function openRelay() {
     onSent() {},
     messageLimits: { bytesMax: () => 1000 },
     accepts: () => true,
-    onUpstreamEnd: () => assert.fail('it moves to another node'),
+    onUpstreamEnd,
     resume: { banks: new SeenBanks(), onData() {}, onLive() {}, next: async () => (await searching.promise) as never },
     onEnd: (atNode) => ends.push(atNode),
   })
@@ -66,7 +69,11 @@ function openRelay() {
     searching.resolve({ stream: second, request: new Uint8Array(), fromSlot: 1, ended })
     await nextTurn()
   }
-  return { relay, first, second, ends, disconnect, halfClose, find }
+  const findNone = async () => {
+    searching.resolve(undefined)
+    await nextTurn()
+  }
+  return { relay, first, second, ends, statuses, disconnect, halfClose, find, findNone }
 }
 
 test('a client that disconnects while another node is searched for has no open call at that node', async () => {
@@ -76,6 +83,20 @@ test('a client that disconnects while another node is searched for has no open c
   assert.deepEqual(ends, [undefined], 'there is no call at a node that could be cancelled')
   await find()
   assert.deepEqual([second.isOver, relay.moves, ends.length], [true, 0, 1])
+})
+
+test('a node that refuses the credential of the gateway is given up; that the only one lacks the method is passed on', async () => {
+  for (const [code, isPassed] of [
+    [GrpcCode.unauthenticated, false],
+    [GrpcCode.unimplemented, true],
+  ] as const) {
+    const passed: number[] = []
+    const { first, statuses, findNone } = openRelay(({ status }) => void passed.push(status.code))
+    first.finish({ code })
+    assert.deepEqual([passed, statuses], [[], []])
+    await findNone()
+    assert.deepEqual([passed, statuses.map((status) => status.code)], isPassed ? [[code], []] : [[], [14]])
+  }
 })
 
 test('a call at another node is paused where the customer does not read, and half-closed where the customer has', async () => {

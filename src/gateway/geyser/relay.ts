@@ -46,6 +46,13 @@ type NextCall = {
   readonly ended: { readonly banks: number; readonly frames: Uint8Array }
 }
 
+/** Statuses of a node that another one need not have: it stops, refuses the gateway's credential, or lacks the method. */
+const FAULTS_OF_NODE: ReadonlySet<number> = new Set([
+  GrpcCode.unavailable,
+  GrpcCode.unauthenticated,
+  GrpcCode.unimplemented,
+])
+
 /** Trailing metadata of a call that has moved: the slots from which updates were sent again, one for each move, the newest last. */
 const MOVED_TRAILER = 'x-sluice-resumed-from-slots'
 const MOVED_SLOTS_MAX = 16
@@ -230,27 +237,27 @@ export class StreamRelay {
   }
 
   #onNodeEnd(end: GrpcEnd): void {
-    const mayMove = this.#deps.resume !== undefined && end.status.code === GrpcCode.unavailable
+    const mayMove = this.#deps.resume !== undefined && FAULTS_OF_NODE.has(end.status.code)
     // The node has sent a part of a message and then OK: the rest is lost.
     const isCut = end.status.code === GrpcCode.ok && this.#frames.isWithinAny
-    if (!end.isFromServer || mayMove || isCut) this.#onLoss('lost')
+    if (!end.isFromServer || mayMove || isCut) this.#onLoss('lost', end)
     // A refusal of a resumed request is not for the client, which did not send it.
     else if (this.#moves > 0 && this.#frames.lastSlot === undefined) this.end(lostStatus(this.#seenSlot))
     else this.#deps.onUpstreamEnd(end)
   }
 
-  #onLoss(loss: NodeLoss): void {
+  #onLoss(loss: NodeLoss, end?: GrpcEnd): void {
     const { call, resume } = this.#deps
     if (resume === undefined || this.#frames.isWithinMessage) return this.end(lostStatus(this.#seenSlot, loss))
     if (this.#frames.lastSlot !== undefined) resume.onLive()
     this.#lastSlot = this.#seenSlot
     call.pauseMessages()
-    void this.#continueAtNext(resume, loss)
+    void this.#continueAtNext(resume, loss, end)
   }
 
-  async #continueAtNext({ next }: RelayResume, loss: NodeLoss): Promise<void> {
+  async #continueAtNext({ next }: RelayResume, loss: NodeLoss, end?: GrpcEnd): Promise<void> {
     const found = await next()
-    if (found === undefined) return this.end(lostStatus(this.#lastSlot, loss))
+    if (found === undefined) return this.#endLost(loss, end)
     const { stream, request, fromSlot, ended } = found
     if (this.#isOver) return stream.cancel()
     this.#moves += 1
@@ -263,6 +270,13 @@ export class StreamRelay {
     stream.write(frameMessage(request))
     if (this.#hasHalfClosed) stream.halfClose()
     if (!this.#areMessagesStopped) this.#deps.call.resumeMessages()
+  }
+
+  /** With no other node. That the only one lacks the method is for the client. */
+  #endLost(loss: NodeLoss, end: GrpcEnd | undefined): void {
+    const isLacking = end?.isFromServer === true && end.status.code === GrpcCode.unimplemented
+    if (isLacking && this.#lastSlot === undefined && !this.#isOver) this.#deps.onUpstreamEnd(end)
+    else this.end(lostStatus(this.#lastSlot, loss))
   }
 
   #sendEnded({ banks, frames }: NextCall['ended']): void {

@@ -2,7 +2,7 @@
 export type Candidate = {
   /** In rotation: not drained, breaker closed, and with an endpoint of the kind needed. */
   readonly isAvailable: boolean
-  /** It has stopped responding: picked only when every other one has too. */
+  /** It has stopped responding, or refuses what is opened there: picked only when every other one has too. */
   readonly isSilent: boolean
   /** Too far behind: picked only when nothing better is available. */
   readonly isLagging: boolean
