@@ -16,9 +16,10 @@ const FILTERS = { transactions: { t: { accountInclude: [ACCOUNT], accountExclude
 
 /** The gate and the resumption of one stream, at nodes that take every call. The slots are those of the nodes a, b and c. */
 function open(...slots: number[]) {
+  const clock = createManualClock()
   const nodes = ['a', 'b', 'c'].map((name, at) => ({ name, health: { slot: slots[at] ?? 1000 } }))
   let at = 0
-  const take = () => ({ ok: true, stream: {}, node: nodes[++at] }) as unknown as GrpcOpened
+  const take = () => ({ ok: true, stream: {}, node: nodes[++at % nodes.length] }) as unknown as GrpcOpened
   const upstream = { bestSlot: 1000, grpc: { open: () => Promise.resolve(take()) } } as unknown as Upstream
   const resume = createResume({
     node: nodes[0] as UpstreamNode,
@@ -26,7 +27,7 @@ function open(...slots: number[]) {
     path: PATH,
     metadata: {},
     isMovable: () => true,
-    clock: createManualClock(),
+    clock,
   })
   let charges = 0
   const gate = createRequestGate({
@@ -40,6 +41,7 @@ function open(...slots: number[]) {
     end() {},
   })
   return {
+    clock,
     charges: () => charges,
     send: (request: object) => gate.accepts(encodeMessage(SubscribeRequestSchema, request)),
     onData: resume.onData,
@@ -120,4 +122,19 @@ test('a request that is too large to be kept does not move the position of the s
   onRequest(Buffer.alloc(300 * 1024), verdict)
   onRequest(small, verdict)
   assert.equal((await requestAtNextNode())?.fromSlot, 760n)
+})
+
+test('a stream may move six times in one outage, and again once it has stayed at a node for a minute', async () => {
+  const { clock, send, requestAtNextNode } = open()
+  assert.ok(send(FILTERS))
+  const move = async () => {
+    const moving = requestAtNextNode()
+    clock.advance(2000)
+    return (await moving) !== undefined
+  }
+  for (const outage of [1, 2]) {
+    for (let at = 0; at < 6; at++) assert.ok(await move(), `move ${at} of outage ${outage}`)
+    if (outage === 1) clock.advance(60_000)
+  }
+  assert.equal(await move(), false)
 })

@@ -55,9 +55,11 @@ export type ResumeDeps = {
 
 /** Larger requests are not kept, and their stream cannot be resumed. */
 const REQUEST_BYTES_MAX = 256 * 1024
-/** Attempts to find a node, with doubling delays; then the stream ends. */
+/** Attempts to find a node in one outage, with doubling delays; then the stream ends. */
 const ATTEMPTS_MAX = 6
 const FIRST_WAIT_MS = 50
+/** A stream that stayed at its node for this time has survived the outage: nodes ping every ten seconds, and a silent one is given up. */
+const SURVIVED_MS = 60_000
 
 /** Field 11, a varint (geyser.proto). */
 const FROM_SLOT_TAG = 0x58
@@ -67,6 +69,7 @@ export function createResume({ node: first, upstream, path, metadata, isMovable,
   let last: Uint8Array | undefined
   let hasRequest = false
   let attempts = 0
+  let movedAtMs = clock.monotonicMs()
   const banks = new SeenBanks()
   const position = new StreamPosition(nodeSlot())
 
@@ -92,6 +95,8 @@ export function createResume({ node: first, upstream, path, metadata, isMovable,
       attempts = 0
     },
     async next() {
+      // A stream whose filters match nothing has no update that shows it to be live.
+      if (clock.monotonicMs() - movedAtMs >= SURVIVED_MS) attempts = 0
       while (last !== undefined && attempts < ATTEMPTS_MAX) {
         attempts += 1
         if (attempts > 1) await wait(clock, FIRST_WAIT_MS * 2 ** (attempts - 1))
@@ -102,6 +107,7 @@ export function createResume({ node: first, upstream, path, metadata, isMovable,
         })
         if (!opened.ok) continue
         node = opened.node
+        movedAtMs = clock.monotonicMs()
         const fromSlot = position.nextFromSlot
         position.open(fromSlot, nodeSlot())
         const ended = banks.endAll(slotFiltersOf(last), fromSlot)
