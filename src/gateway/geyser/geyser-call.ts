@@ -149,6 +149,7 @@ export class GeyserCall {
       messageLimits,
       accepts,
       onUpstreamEnd: (end) => this.end(this.#statusFor(end)),
+      onError: (err) => this.#deps.log.error({ err }, 'stream of a lost node could not be continued'),
       resume: resume && { ...resume, next: () => this.#continueAtNext(resume) },
       onEnd: (atNode, status) => this.#onEnd(atNode, status),
     })

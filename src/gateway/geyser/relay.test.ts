@@ -46,6 +46,7 @@ function openCall() {
 function openRelay(onUpstreamEnd: (end: GrpcEnd) => void = () => assert.fail('it moves to another node')) {
   const { call, disconnect, halfClose } = openCall()
   const statuses: GrpcStatus[] = []
+  const errors: unknown[] = []
   call.end = (status) => void statuses.push(status)
   const [first, second] = [openStream(), openStream()]
   const searching = Promise.withResolvers<object | undefined>()
@@ -60,6 +61,7 @@ function openRelay(onUpstreamEnd: (end: GrpcEnd) => void = () => assert.fail('it
     messageLimits: { bytesMax: () => 1000 },
     accepts: () => true,
     onUpstreamEnd,
+    onError: (error) => void errors.push(error),
     resume: { banks: new SeenBanks(), onData() {}, onLive() {}, next: async () => (await searching.promise) as never },
     onEnd: (atNode) => ends.push(atNode),
   })
@@ -73,7 +75,11 @@ function openRelay(onUpstreamEnd: (end: GrpcEnd) => void = () => assert.fail('it
     searching.resolve(undefined)
     await nextTurn()
   }
-  return { relay, first, second, ends, statuses, disconnect, halfClose, find, findNone }
+  const failToFind = async () => {
+    searching.reject(new Error('a defect'))
+    await nextTurn()
+  }
+  return { relay, first, second, ends, statuses, errors, disconnect, halfClose, find, findNone, failToFind }
 }
 
 test('a client that disconnects while another node is searched for has no open call at that node', async () => {
@@ -97,6 +103,13 @@ test('a node that refuses the credential of the gateway is given up; that the on
     await findNone()
     assert.deepEqual([passed, statuses.map((status) => status.code)], isPassed ? [[code], []] : [[], [14]])
   }
+})
+
+test('a defect in the search for another node ends the call and nothing else', async () => {
+  const { first, statuses, errors, ends, failToFind } = openRelay()
+  first.finish({ code: GrpcCode.unavailable })
+  await failToFind()
+  assert.deepEqual([statuses.map(({ code }) => code), errors.length, ends.length], [[14], 1, 1])
 })
 
 test('a call at another node is paused where the customer does not read, and half-closed where the customer has', async () => {
@@ -131,6 +144,7 @@ test('messages of a decoded stream are written in one piece and counted as those
     messageLimits: { bytesMax: () => 1000 },
     accepts: () => true,
     onUpstreamEnd() {},
+    onError: () => assert.fail('it has one node only'),
     onEnd() {},
   })
   relay.start()

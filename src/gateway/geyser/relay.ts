@@ -25,6 +25,8 @@ export type RelayDeps = {
   readonly accepts: (message: Uint8Array) => boolean
   /** The node ended the call with a status. */
   readonly onUpstreamEnd: (end: GrpcEnd) => void
+  /** The call could not be continued at another node because of a defect; it ends. */
+  readonly onError: (error: unknown) => void
   /** Set where the call may continue at another node. */
   readonly resume?: RelayResume | undefined
   /** Called exactly once, with the call at the node where that is still open, and the status unless the customer just disconnected. */
@@ -252,7 +254,10 @@ export class StreamRelay {
     if (this.#frames.lastSlot !== undefined) resume.onLive()
     this.#lastSlot = this.#seenSlot
     call.pauseMessages()
-    void this.#continueAtNext(resume, loss, end)
+    this.#continueAtNext(resume, loss, end).catch((error: unknown) => {
+      this.#deps.onError(error)
+      this.end(lostStatus(this.#lastSlot, loss))
+    })
   }
 
   async #continueAtNext({ next }: RelayResume, loss: NodeLoss, end?: GrpcEnd): Promise<void> {

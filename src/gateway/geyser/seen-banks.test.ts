@@ -90,3 +90,11 @@ test('a node that names no banks is recognised, and again when it begins to', ()
   assert.equal(banks.mayBeNamed, true)
   assert.deepEqual(ended(banks), [[65, 1]])
 })
+
+test('a slot that no chain reaches is not kept: it could not be declared dead', () => {
+  const banks = new SeenBanks()
+  note(banks, { case: 'slot', value: { slot: 2n ** 64n - 1n, bankId: 1n } })
+  note(banks, { case: 'slot', value: { slot: 2n ** 53n, bankId: 1n } })
+  note(banks, slotUpdate(Number.MAX_SAFE_INTEGER, 2, SlotStatus.SLOT_PROCESSED))
+  assert.deepEqual(ended(banks), [[Number.MAX_SAFE_INTEGER, 2]])
+})

@@ -45,6 +45,8 @@ export class SeenBanks {
         else if (content.field === fields.bank) bank = content.wideValue
         else if (isSlot && content.field === SLOT_UPDATE.status) status = content.value
       }
+      // No chain has such a slot, and it could not be written again.
+      if (slot !== undefined && !Number.isSafeInteger(slot)) return
       if (slot !== undefined && bank !== undefined) this.#seen(slot, bank, isSlot ? status : undefined)
       else this.#unnamed += 1
       return

@@ -117,3 +117,10 @@ test('reads the slot at the beginning of a streamed block, and shows what it cou
   push(frames, Buffer.concat([compressed, compressed]))
   assert.deepEqual([frames.pieceSlot, frames.hasUnread], [undefined, true])
 })
+
+test('a slot that no chain reaches is not read', () => {
+  const frames = new UpdateFrames()
+  push(frames, update({ case: 'slot', value: { slot: 402n } }))
+  push(frames, update({ case: 'slot', value: { slot: 2n ** 64n - 1n } }))
+  assert.deepEqual([frames.lastSlot, frames.pieceSlot], [402, undefined])
+})

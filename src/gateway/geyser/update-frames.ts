@@ -164,14 +164,17 @@ function lengthAt(bytes: Uint8Array, at: number): number {
   )
 }
 
-/** The slot of a SubscribeUpdate, of which the end may be missing; pings and pongs have none. */
+/** The slot of a SubscribeUpdate, of which the end may be missing; pings and pongs have none, and a number that no chain reaches is none. */
 function slotOf(bytes: Uint8Array, from: number, to: number): number | undefined {
   const update = new WireReader(bytes, from, to)
   while (update.next()) {
     const field = UPDATE_FIELDS[update.field]?.slot
     if (field === undefined || update.wireType !== WIRE_BYTES) continue
     const content = update.inside()
-    while (content.next()) if (content.field === field && content.wireType === WIRE_VARINT) return content.value
+    while (content.next()) {
+      if (content.field === field && content.wireType === WIRE_VARINT)
+        return Number.isSafeInteger(content.value) ? content.value : undefined
+    }
     return undefined
   }
   return undefined
