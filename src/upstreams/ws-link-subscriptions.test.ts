@@ -14,6 +14,7 @@ test('a subscribe counts as sent before the send, which may lose the connection'
     meter,
     isOpen: () => isOpen,
     send: () => subscriptions.lose('too-slow'),
+    monotonicMs: () => 0,
     isReserved: () => false,
   })
   const seen: boolean[] = []

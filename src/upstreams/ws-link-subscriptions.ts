@@ -34,9 +34,17 @@ export type LinkSubscriptionsDeps = {
   readonly meter: Pick<NodeMeter, 'wsSubscriptions'>
   isOpen(): boolean
   send(request: string): void
+  monotonicMs(): number
   /** Whether the connection itself uses this id of the node. */
   isReserved(id: string): boolean
 }
+
+/** A node that has not responded for this time, which is longer than a subscribe waits for it, */
+const UNANSWERED_MS = 3000
+/** to so many subscribes, will not. One may be a request that it drops. */
+const UNANSWERED_MIN = 8
+/** Responses that a node may owe. */
+const UNANSWERED_MAX = 10_000
 
 /** The response of a node to a subscribe: its id for the subscription; undefined where it refused. */
 export type WsResponse = { readonly id: number; readonly result: string | undefined }
@@ -66,6 +74,8 @@ export class LinkSubscriptions {
       this.#deps.send(`{"jsonrpc":"2.0","id":${this.#nextId++},"method":"${method}","params":[${id}]}`),
   })
   #nextId = 1
+  /** The time of the last response, or of the first request after all had one; undefined where all have one. */
+  #waitsSinceMs: number | undefined
 
   constructor(deps: LinkSubscriptionsDeps) {
     this.#deps = deps
@@ -73,6 +83,13 @@ export class LinkSubscriptions {
 
   get size(): number {
     return this.#entries.size
+  }
+
+  /** The node leaves subscribes without a response. */
+  isUnanswered(nowMs: number): boolean {
+    const count = this.#pending.size + this.#abandoned.size
+    if (count > UNANSWERED_MAX) return true
+    return count >= UNANSWERED_MIN && this.#waitsSinceMs !== undefined && nowMs - this.#waitsSinceMs >= UNANSWERED_MS
   }
 
   /** Sent at once where the connection is open, else by `sendPending`. */
@@ -109,6 +126,8 @@ export class LinkSubscriptions {
       // Closed before the node's response: unsubscribe at the node too.
       if (result !== undefined) this.#unsubscribe(result, closed)
     }
+    const isWaiting = this.#pending.size + this.#abandoned.size > 0
+    this.#waitsSinceMs = isWaiting ? this.#deps.monotonicMs() : undefined
     this.#flushUnsubscribes()
   }
 
@@ -135,6 +154,7 @@ export class LinkSubscriptions {
   #send(requestId: number, entry: Entry): void {
     const { method, params } = entry.request
     if (!this.#deps.isOpen()) return
+    this.#waitsSinceMs ??= this.#deps.monotonicMs()
     // Before it is sent: that may end the connection of a node that does not read.
     entry.isSent = true
     this.#deps.send(`{"jsonrpc":"2.0","id":${requestId},"method":"${method}","params":${params}}`)

@@ -74,6 +74,7 @@ class NodeWsLink implements WsLink {
       meter,
       isOpen: () => this.#state.kind === 'open',
       send: (request) => this.#send(request),
+      monotonicMs: () => clock.monotonicMs(),
       isReserved: (id) => id === this.#slotId,
     })
     this.#stallCheck = clock.setRepeating(deps.stallMs / CHECKS_PER_STALL, () => this.#checkStall())
@@ -120,6 +121,7 @@ class NodeWsLink implements WsLink {
 
   #checkStall(): void {
     const deps = this.#deps
+    if (this.#subscriptions.isUnanswered(deps.clock.monotonicMs())) return this.#lose('stalled')
     const isAwaited = this.#state.kind === 'open' && this.#slotId !== undefined
     if (!isAwaited || deps.clock.monotonicMs() - this.#slotAtMs < deps.stallMs) return
     // A chain without new slots is no fault of this connection.

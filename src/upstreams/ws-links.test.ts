@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { type FakeNode, startFakeNode } from '../../test/faults/fake-node.ts'
 import { startFaultProxy } from '../../test/faults/fault-proxy.ts'
 import { advanceUntil, startRig } from '../../test/faults/upstreams-rig.ts'
-import { createManualClock } from '../core/clock.ts'
+import { type Clock, createManualClock } from '../core/clock.ts'
 import { systemClock } from '../platform/process/clock.ts'
 import { until } from '../platform/process/test-wait.ts'
 import type { Upstream } from './upstream.ts'
@@ -14,6 +15,8 @@ const account = (key: string) => ({
   unsubscribe: 'accountUnsubscribe',
   params: `["${key}"]`,
 })
+
+const NO_EVENTS = { onReady() {}, onRefused() {}, onNotification() {}, onLost() {} }
 
 /** Subscribes and keeps what comes. */
 function subscribe(upstream: Upstream, wanted: ReturnType<typeof account>) {
@@ -305,4 +308,74 @@ test('moves the subscriptions of a drained node and opens no connection to it', 
   await until('the node is left', () => node.wsClients.size === 0)
   on.upstreams.undrain('a')
   await until('the node is back', () => node.wsClients.size === 1)
+})
+
+/** A node that never responds to a subscribe, and one that does; every connection is open. */
+async function mutedAndWorking(clock: Clock) {
+  const stack = new AsyncDisposableStack()
+  const muted = stack.use(await startFakeNode())
+  const working = stack.use(await startFakeNode())
+  const rig = stack.use(
+    await startRig({
+      clock,
+      nodes: [
+        { name: 'muted', ws: muted.ws },
+        { name: 'working', ws: working.ws },
+      ],
+    }),
+  )
+  await until('both are connected', () => rig.upstreams.status().every(({ wsConnections }) => wsConnections === 1))
+  await until('both have the slot subscription', () => muted.subscriptions.size + working.subscriptions.size === 2)
+  muted.wsHold = new Promise(() => {})
+  return { rig, muted, shared: rig.upstreams.of(undefined), [Symbol.asyncDispose]: () => stack.disposeAsync() }
+}
+
+test('a node that does not respond to a subscribe, or refuses all, does not get all new ones', async () => {
+  const clock = createManualClock()
+  await using on = await mutedAndWorking(clock)
+  const refuse = () => {
+    on.muted.wsHold = undefined
+    on.muted.wsError = '{"code":-32005,"message":"unhealthy"}'
+  }
+  for (const change of [() => {}, refuse]) {
+    change()
+    const seen = Array.from({ length: 2 }, () => subscribe(on.shared, account(randomUUID())))
+    const bad = seen.find(({ handle }) => handle?.nodeName === 'muted')
+    assert.ok(bad)
+    await until('it is refused, or the other one is live', () => seen.some(({ ready }) => ready === 1))
+    if (on.muted.wsError === undefined) clock.advance(2000)
+    else await until('it is refused', () => bad.refused !== '')
+    bad.handle?.close()
+    const next = Array.from({ length: 5 }, () => subscribe(on.shared, account(randomUUID())))
+    assert.deepEqual([...new Set(next.map(({ handle }) => handle?.nodeName))], ['working'])
+    for (const { handle } of [...seen, ...next]) handle?.close()
+    clock.advance(200)
+  }
+  // It is tried again.
+  const [a, b] = [subscribe(on.shared, account('a')), subscribe(on.shared, account('b'))]
+  assert.deepEqual([a.handle?.nodeName, b.handle?.nodeName].toSorted(), ['muted', 'working'])
+  assert.equal(
+    on.shared.ws.subscribe(account('c'), NO_EVENTS, { except: 'working' })?.nodeName,
+    'muted',
+    'never the one that is left out',
+  )
+})
+
+test('a connection on which eight subscribes have had no response for three seconds is lost', async () => {
+  const clock = createManualClock()
+  await using on = await mutedAndWorking(clock)
+  const losses = () =>
+    on.rig.registry.value('sluice_upstreams_ws_losses_total', { upstream: 'muted', reason: 'stalled' }) ?? 0
+  const send = async (count: number) => {
+    const before = on.muted.texts.length
+    for (let at = 0; at < count; at++)
+      on.shared.ws.subscribe(account(randomUUID()), NO_EVENTS, { except: 'working' })?.close()
+    await until('the node has them', () => on.muted.texts.length === before + count)
+  }
+  await send(7)
+  clock.advance(10_000)
+  assert.equal(losses(), 0)
+  await send(1)
+  clock.advance(200)
+  assert.equal(losses(), 1)
 })

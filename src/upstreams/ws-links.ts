@@ -1,4 +1,5 @@
 import type { Clock } from '../core/clock.ts'
+import { errorCodeOf } from './extract-slot.ts'
 import type { LossReason, UpstreamsMetrics } from './metrics.ts'
 import type { UpstreamNode } from './node.ts'
 import type { ConnectionOptions, HealthOptions } from './options.ts'
@@ -8,11 +9,11 @@ import type { LinkSubscription, WsSubscribe, WsSubscriptionEvents } from './ws-l
 
 /** The WebSocket connections to the nodes of a pool, which are added and removed here too. Each node with a WebSocket endpoint has one from the start, which reports its slot. */
 export type WsLinks = Disposable & {
-  /** Subscribes at the best available node; undefined where there is none. Events never come before this returns. */
+  /** Subscribes at the best available node but the one of the name `except`; undefined where there is none. Events never come before this returns. */
   subscribe(
     request: WsSubscribe,
     events: WsSubscriptionEvents,
-    on?: { readonly view?: ClientView | undefined; readonly except?: UpstreamNode | undefined },
+    on?: { readonly view?: ClientView | undefined; readonly except?: string | undefined },
   ): LinkSubscription | undefined
   /** Opens a first connection to a node that was added to the pool. */
   add(node: UpstreamNode): void
@@ -36,6 +37,10 @@ export type WsLinksDeps = {
 
 /** How often nodes without a connection are checked; the backoff decides whether one is opened. */
 const REOPEN_MS = 100
+/** A node that has not responded to a subscribe in this time is late. */
+const UNANSWERED_MS = 2000
+/** Parse error, invalid request, method not found, invalid params (JSON-RPC 2.0): the request may be wrong, or of a kind that the node lacks. */
+const FAULTS_OF_REQUEST: readonly (number | undefined)[] = [-32_700, -32_600, -32_601, -32_602]
 
 export function createWsLinks(
   pool: Pool,
@@ -109,6 +114,31 @@ export function createWsLinks(
     for (const link of [...(links.get(node) ?? [])]) link.cut('closed')
   }
 
+  /** One subscribe: notes at the endpoint whether its node accepts subscriptions. A node that does not has the fewest, and would get every new one. */
+  function startAttempt({ ws: endpoint }: UpstreamNode) {
+    const sinceMs = clock.monotonicMs()
+    let isOver = false
+    const failed = () => {
+      // Those that fail at the same time are one failure.
+      if (!isOver && endpoint?.refusals.isShut === false) endpoint.refusals.failed()
+      isOver = true
+    }
+    return {
+      worked() {
+        isOver = true
+        endpoint?.refusals.worked()
+      },
+      refused(response: string) {
+        if (isFaultOfNode(response)) failed()
+        isOver = true
+      },
+      closed() {
+        if (clock.monotonicMs() - sinceMs >= UNANSWERED_MS) failed()
+        isOver = true
+      },
+    }
+  }
+
   function subscribeAt(
     node: UpstreamNode,
     request: WsSubscribe,
@@ -116,6 +146,7 @@ export function createWsLinks(
   ): LinkSubscription | undefined {
     const link = linkFor(node)
     if (link === undefined) return undefined
+    const attempt = startAttempt(node)
     node.openStreams.add('ws')
     let isCounted = true
     const uncount = () => {
@@ -124,7 +155,12 @@ export function createWsLinks(
     }
     const subscription = link.subscribe(request, {
       ...events,
+      onReady() {
+        attempt.worked()
+        events.onReady()
+      },
       onRefused(response) {
+        attempt.refused(response)
         uncount()
         events.onRefused(response)
       },
@@ -141,13 +177,15 @@ export function createWsLinks(
       },
       close(isEndedByNode) {
         uncount()
+        if (subscription.isSent) attempt.closed()
         subscription.close(isEndedByNode)
       },
     }
   }
 
   return {
-    subscribe(request, events, { view, except } = {}) {
+    subscribe(request, events, { view, except: name } = {}) {
+      const except = name === undefined ? undefined : pool.nodes.find((node) => node.name === name)
       const first = pool.pick('ws', view, except) ?? connectingNode(except)
       const subscription = first && subscribeAt(first, request, events)
       if (subscription !== undefined || first === undefined) return subscription
@@ -179,4 +217,8 @@ export function createWsLinks(
       for (const ofNode of links.values()) for (const link of [...ofNode]) link.cut('closed')
     },
   }
+}
+
+function isFaultOfNode(response: string): boolean {
+  return !FAULTS_OF_REQUEST.includes(errorCodeOf(Buffer.from(response)))
 }

@@ -8,13 +8,15 @@ import { readNotification } from '../../upstreams/ws-frame-id.ts'
 import type { WsSubscriptionEvents } from '../../upstreams/ws-link-subscriptions.ts'
 import type { CatchUpRequest } from './catch-up.ts'
 import { createDeliveries } from './deliveries.ts'
-import { UpstreamSubscription } from './upstream-subscription.ts'
+import { type SubscribeResponse, UpstreamSubscription } from './upstream-subscription.ts'
 
 const resultAt = (slot: number) => `{"context":{"slot":${slot}},"value":{"lamports":${slot}}}`
 const deletedAt = (slot: number) => `{"context":{"slot":${slot}},"value":{"lamports":0,"data":["","base64"]}}`
 
 /** An account subscription with one subscriber, at a node that the test plays; `slots` are those it has delivered. */
-function open(params = '["x"]') {
+function open(params = '["x"]', names: readonly string[] = ['a']) {
+  const used: string[] = []
+  const responses: SubscribeResponse[] = []
   const clock = createManualClock()
   const nodes: WsSubscriptionEvents[] = []
   const reads: CatchUpRequest[] = []
@@ -24,9 +26,12 @@ function open(params = '["x"]') {
     bestSlot: 1000,
     slotLength: { inSlots: (ms: number) => Math.ceil(ms / 400) },
     ws: {
-      subscribe(_request: object, events: WsSubscriptionEvents) {
+      subscribe(_request: object, events: WsSubscriptionEvents, { except }: { except?: string } = {}) {
+        const nodeName = names.find((name) => name !== except)
+        if (nodeName === undefined) return undefined
         nodes.push(events)
-        return { nodeName: 'a', isSent: true, close() {} }
+        used.push(nodeName)
+        return { nodeName, isSent: true, close() {} }
       },
     },
   }
@@ -43,7 +48,7 @@ function open(params = '["x"]') {
   )
   subscription.join({
     id: 1,
-    onResponse() {},
+    onResponse: (response) => void responses.push(response),
     onFrame(frame) {
       const text = framePayload(frame).toString()
       texts.push(text)
@@ -54,6 +59,9 @@ function open(params = '["x"]') {
   })
   return {
     clock,
+    used,
+    responses,
+    refuse: (text: string) => nodes.at(-1)?.onRefused(text),
     slots,
     texts,
     reads,
@@ -65,6 +73,10 @@ function open(params = '["x"]') {
       nodes.at(-1)?.onLost('closed')
       clock.advance(1000)
       this.ready()
+    },
+    lose() {
+      nodes.at(-1)?.onLost('closed')
+      clock.advance(1000)
     },
     /** What was missed according to the read that the last loss started. */
     missed: (slot: number) => reads.at(-1)?.onMissed({ result: resultAt(slot), slot, isLast: false }),
@@ -154,4 +166,45 @@ test('the state after a loss is read at the slot to which the gap is reported', 
   const on = open()
   on.moveAfter(100)
   assert.equal(on.reads.at(-1)?.minSlot, 1000)
+})
+
+const refusal = (code: number) => `{"jsonrpc":"2.0","error":{"code":${code},"message":"x"},"id":1}`
+
+test('a node that does not respond to a subscribe is not the next one where there is another', () => {
+  const two = open('["x"]', ['a', 'b'])
+  two.clock.advance(2500)
+  two.clock.advance(100)
+  assert.deepEqual(two.used, ['a', 'b'])
+  two.ready()
+  assert.deepEqual(two.responses, [{ kind: 'ready' }])
+  const one = open()
+  one.clock.advance(2500)
+  one.clock.advance(100)
+  assert.deepEqual(one.used, ['a', 'a'])
+})
+
+test('a refusal is passed on when a second node has refused too, where it is about the params, and where no other is left', () => {
+  const twice = open('["x"]', ['a', 'b'])
+  twice.refuse(refusal(-32_005))
+  assert.deepEqual([twice.used, twice.responses], [['a', 'b'], []])
+  twice.refuse(refusal(-32_601))
+  assert.deepEqual(twice.responses, [{ kind: 'refused', text: refusal(-32_601) }])
+  assert.equal(twice.used.length, 2)
+  for (const [code, names] of [
+    [-32_602, ['a', 'b']],
+    [-32_005, ['a']],
+  ] as const) {
+    const on = open('["x"]', names)
+    on.refuse(refusal(code))
+    assert.deepEqual([on.used, on.responses.length], [['a'], 1], String(code))
+  }
+})
+
+test('a node that refuses what another one had accepted is not the next one', () => {
+  const on = open('["x"]', ['a', 'b'])
+  on.moveAfter(100)
+  on.lose()
+  on.refuse(refusal(-32_005))
+  on.clock.advance(1000)
+  assert.deepEqual(on.used.slice(-2), ['a', 'b'])
 })

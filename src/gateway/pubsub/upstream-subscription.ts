@@ -2,6 +2,7 @@ import type { NodeUser } from '../../contract/products.ts'
 import type { Clock, Timer } from '../../core/clock.ts'
 import type { Random } from '../../core/random.ts'
 import type { FrameConsumer } from '../../platform/net/shared-frames.ts'
+import { errorCodeOf } from '../../upstreams/extract-slot.ts'
 import type { LossReason } from '../../upstreams/metrics.ts'
 import type { Upstreams } from '../../upstreams/service.ts'
 import type { Notification } from '../../upstreams/ws-frame-id.ts'
@@ -61,6 +62,8 @@ const LAG_MS_MAX = 60_000
 const FINALIZED_SLOTS = 32
 /** and a node may lag by 10 s (`health.lagMsMax`). */
 const UNREPORTED_MS_MAX = 12_800
+/** Parse error, invalid request, invalid params (JSON-RPC 2.0): every node refuses that. */
+const FINAL_CODES: readonly (number | undefined)[] = [-32_700, -32_600, -32_602]
 const RECEIVED = Buffer.from('"value":"receivedSignature"')
 
 /** One subscribe at a node. */
@@ -69,6 +72,8 @@ type Attempt = {
   isLive: boolean
   /** The subscriber whose call this is; undefined where it only restores the subscription of earlier ones. */
   subscriber: UpstreamSubscriber | undefined
+  /** It follows the refusal of another node. */
+  readonly isSecond: boolean
 }
 
 /** One subscription at a node, shared by any number of clients and restored when the node is lost. */
@@ -81,6 +86,8 @@ export class UpstreamSubscription {
   /** The current attempt, or the live subscription; events of an earlier one are ignored. */
   #current: Attempt | undefined
   #timer: Timer | undefined
+  /** The node that has not responded, or that has refused what another one accepted: not the next one, if there is another. */
+  #avoided: string | undefined
   #hasStarted = false
   #retries = 0
   /** A node may have received the request. */
@@ -163,9 +170,15 @@ export class UpstreamSubscription {
   }
 
   #subscribe(): void {
+    if (this.#avoided !== undefined && this.#attempt({ except: this.#avoided })) return
+    if (!this.#attempt()) this.#retry()
+  }
+
+  /** False where there is no node for it. */
+  #attempt({ except, isSecond = false }: { except?: string; isSecond?: boolean } = {}): boolean {
     const { owner, kind, params } = this.#topic
     const [subscriber] = this.#waiting.keys()
-    const attempt: Attempt = { isLive: false, subscriber }
+    const attempt: Attempt = { isLive: false, subscriber, isSecond }
     this.#current = attempt
     const ifCurrent =
       <Args extends unknown[]>(handle: (...args: Args) => void) =>
@@ -180,13 +193,16 @@ export class UpstreamSubscription {
         onNotification: ifCurrent((frame: Buffer, at: Notification) => this.#onNotification(frame, at)),
         onLost: ifCurrent((reason: LossReason) => this.#onLost(reason)),
       },
+      { except },
     )
-    if (attempt.subscription === undefined) return this.#retry()
+    if (attempt.subscription === undefined) return false
     this.#timer = this.#deps.clock.setTimer(ATTEMPT_MS, () => {
       if (attempt.subscription?.isSent === true) this.#isSent = true
+      this.#avoided = attempt.subscription?.nodeName
       attempt.subscription?.close()
       this.#retry()
     })
+    return true
   }
 
   #retry(): void {
@@ -202,6 +218,7 @@ export class UpstreamSubscription {
   #onReady(attempt: Attempt): void {
     this.#timer?.cancel()
     this.#retries = 0
+    this.#avoided = undefined
     attempt.isLive = true
     // A client that leaves is not kept in memory by the others.
     attempt.subscriber = undefined
@@ -216,16 +233,30 @@ export class UpstreamSubscription {
   }
 
   /** A refusal is only for the subscriber whose call it was. The next one's call follows. */
-  #onRefused({ subscriber }: Attempt, text: string): void {
+  #onRefused(attempt: Attempt, text: string): void {
+    if (this.#isTriedElsewhere(attempt, text)) return
+    const { subscriber } = attempt
     const timer = subscriber && this.#waiting.get(subscriber)
     timer?.cancel()
     if (subscriber) this.#waiting.delete(subscriber)
     this.#timer?.cancel()
     // Another node accepted it before, so this refusal is not final.
-    if (this.#subscribers.size > 0) this.#retry()
-    else if (this.#waiting.size > 0) this.#subscribe()
+    if (this.#subscribers.size > 0) {
+      this.#avoided = attempt.subscription?.nodeName
+      this.#retry()
+    } else if (this.#waiting.size > 0) this.#subscribe()
     else this.#end(true)
     if (timer !== undefined) subscriber?.onResponse({ kind: 'refused', text })
+  }
+
+  /** A refusal that is not about the params is tried once at another node: this one may refuse everything. */
+  #isTriedElsewhere({ subscriber, subscription, isSecond }: Attempt, text: string): boolean {
+    if (isSecond || subscriber === undefined || !this.#waiting.has(subscriber) || subscription === undefined)
+      return false
+    if (this.#subscribers.size > 0 || FINAL_CODES.includes(errorCodeOf(Buffer.from(text)))) return false
+    this.#timer?.cancel()
+    this.#isSent = true
+    return this.#attempt({ except: subscription.nodeName, isSecond: true })
   }
 
   #onLost(reason: LossReason): void {
