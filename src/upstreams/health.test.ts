@@ -83,3 +83,12 @@ test('a reported slot is a restart when it is more than 25.6 s below the known o
     assert.equal(health.reportedHead(1000 - slots - 1), true)
   }
 })
+
+test('a node far above the best slot is out of rotation, until it no longer is', () => {
+  const health = createSlotHealth(limits)
+  health.reportedHead(1e9)
+  assert.equal(health.assess(1000, true), true)
+  assert.deepEqual([health.isLagging, health.lagSlots, health.lagReason], [true, 0, 'ahead-of-all'])
+  assert.equal(health.assess(1000, false), true)
+  assert.deepEqual([health.isLagging, health.lagReason], [false, undefined])
+})

@@ -13,14 +13,14 @@ export type SlotHealth = {
   /** It has received shreds of slots that it has not processed: its slots do not pass at the speed of the chain. */
   readonly isBehindShreds: boolean
   /** Set while it lags. */
-  readonly lagReason: 'behind-best' | 'behind-own-shreds' | undefined
+  readonly lagReason: 'behind-best' | 'behind-own-shreds' | 'ahead-of-all' | undefined
   /** A slot from a response or a notification. It can lag behind the node's newest slot, so it only raises. */
   sawSlot(slot: number): boolean
   /** The node's newest slot by its own report; may go back, as after a restart from a snapshot. */
   reportedHead(slot: number): boolean
   reportedShredSlot(slot: number): boolean
-  /** Compares with the best slot of the pool; true when `isLagging` changed. */
-  assess(bestSlot: number): boolean
+  /** Compares with the best slot of the pool; `isAhead` where this node's slot is far above it. True when `isLagging` changed. */
+  assess(bestSlot: number, isAhead?: boolean): boolean
 }
 
 /** A slot this far below the known one means a restarted node, not a fork or another machine behind a load balancer. */
@@ -50,7 +50,7 @@ export function createSlotHealth(limits: LagLimits, slotMs: () => number = () =>
       health.shredSlot = to
       return isNew
     },
-    assess(bestSlot) {
+    assess(bestSlot, isAhead = false) {
       const { slot, shredSlot, isLagging: before } = health
       const share = before ? RETURN_SHARE : 1
       // A node whose slot is unknown is in rotation.
@@ -60,7 +60,8 @@ export function createSlotHealth(limits: LagLimits, slotMs: () => number = () =>
       health.lagSlots = lagSlots
       health.lagMs = lagSlots * lengthMs
       health.isBehindShreds = shredLag * lengthMs > limits.shredLagMsMax * share
-      if (health.lagMs > limits.lagMsMax * share) health.lagReason = 'behind-best'
+      if (isAhead) health.lagReason = 'ahead-of-all'
+      else if (health.lagMs > limits.lagMsMax * share) health.lagReason = 'behind-best'
       else if (health.isBehindShreds) health.lagReason = 'behind-own-shreds'
       else health.lagReason = undefined
       health.isLagging = health.lagReason !== undefined

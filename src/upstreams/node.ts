@@ -240,6 +240,9 @@ function stateOf(node: UpstreamNode): ReturnType<UpstreamNode['state']> {
   if (node.breaker.state !== 'closed' || node.isSilent) return { state: 'failing', reason: node.lastFailure }
   if (health.lagReason === 'behind-best')
     return { state: 'lagging', reason: `${health.lagSlots} slots behind the best` }
+  if (health.lagReason === 'ahead-of-all') {
+    return { state: 'lagging', reason: `its slot ${health.slot} is far above those of all other nodes` }
+  }
   if (health.lagReason === 'behind-own-shreds') {
     return { state: 'lagging', reason: `${health.shredSlot - health.slot} slots behind its own shreds` }
   }
@@ -318,7 +321,9 @@ class EndpointCandidate implements NodeCandidate {
   }
 
   get slot(): number {
-    return this.node.health.slot
+    const { lagReason, slot } = this.node.health
+    // That it is at the slot that a client has seen is not believed either.
+    return lagReason === 'ahead-of-all' ? 0 : slot
   }
 
   get load(): number {

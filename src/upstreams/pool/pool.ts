@@ -1,5 +1,7 @@
+import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { EndpointKind, NodeCandidate, UpstreamNode } from '../node.ts'
+import { createChainTip } from './chain-tip.ts'
 import { pick } from './pick.ts'
 
 /** The newest slot a client has seen; kept by the server for each connection. */
@@ -23,22 +25,34 @@ export type Pool = {
   assess(): void
 }
 
-export type PoolDeps = { readonly log: Logger; readonly onAssessed?: () => void }
+export type PoolDeps = {
+  readonly log: Logger
+  readonly clock: Pick<Clock, 'monotonicMs'>
+  /** The lag with which a node is taken out of rotation, and the length of a slot. */
+  readonly lagMsMax: number
+  readonly slotMs: () => number
+  readonly onAssessed?: () => void
+}
+
+/** A node may be this far ahead of the others, also where `health.lagMsMax` is smaller: notifications of several slots may arrive at once. */
+const LEAD_MS_MIN = 10_000
 
 type Candidates = Readonly<Record<EndpointKind, readonly NodeCandidate[]>>
 
 export function createPool(first: readonly UpstreamNode[], owner: string | undefined, deps: PoolDeps): Pool {
   let nodes = first
   let candidates = candidatesOf(first)
-  let bestSlot = 0
+  const tip = createChainTip({ leadMsMax: Math.max(deps.lagMsMax, LEAD_MS_MIN), slotMs: deps.slotMs })
   let offset = 0
 
   function assess(): void {
-    bestSlot = nodes.reduce((best, { health }) => Math.max(best, health.slot), 0)
+    tip.assess(nodes, deps.clock.monotonicMs())
     for (const node of nodes) {
-      if (!node.health.assess(bestSlot)) continue
-      const { isLagging, lagSlots, lagReason } = node.health
-      if (isLagging) deps.log.warn({ upstream: node.name, lagSlots, reason: lagReason }, 'upstream fell behind')
+      if (!node.health.assess(tip.slot, tip.isAhead(node))) continue
+      const { isLagging, lagSlots, lagReason, slot } = node.health
+      if (lagReason === 'ahead-of-all')
+        deps.log.warn({ upstream: node.name, slot, bestSlot: tip.slot }, 'upstream reports a slot far above all others')
+      else if (isLagging) deps.log.warn({ upstream: node.name, lagSlots, reason: lagReason }, 'upstream fell behind')
       else deps.log.info({ upstream: node.name, lagSlots }, 'upstream caught up')
     }
     deps.onAssessed?.()
@@ -55,13 +69,15 @@ export function createPool(first: readonly UpstreamNode[], owner: string | undef
       assess()
     },
     get bestSlot() {
-      return bestSlot
+      return tip.slot
     },
     get slotsBehind() {
       let least: number | undefined
       for (const { isAvailable, node } of candidates.rpc) {
         if (!isAvailable) continue
-        const { isLagging, lagSlots, shredSlot, slot } = node.health
+        const { isLagging, lagReason, lagSlots, shredSlot, slot } = node.health
+        // How far it really is, nobody knows.
+        if (lagReason === 'ahead-of-all') continue
         if (!isLagging) return undefined
         least = Math.min(least ?? Number.POSITIVE_INFINITY, Math.max(lagSlots, shredSlot - slot))
       }

@@ -1,4 +1,5 @@
 import { createGrpcLinks, type GrpcLinksDeps } from '../grpc-link.ts'
+import { lagLimitsOf } from '../lag-limits.ts'
 import { createNode, type NodeDeps, type NodeSpec, type UpstreamNode } from '../node.ts'
 import type { UpstreamsOptions } from '../options.ts'
 import { NO_PROBES } from '../probes/probe.ts'
@@ -26,7 +27,7 @@ export type StartedPool = Disposable & {
 
 export type StartedPoolDeps = NodeDeps &
   GrpcLinksDeps &
-  PoolDeps &
+  Pick<PoolDeps, 'log'> &
   PoolReportDeps & {
     readonly budget: RetryBudget
     /** Learns from the nodes of this pool. */
@@ -45,7 +46,13 @@ export function startPool(owner: string | undefined, options: UpstreamsOptions, 
   const log = owner === undefined ? deps.log : deps.log.child({ subscription: owner })
   let members: Members = new Map()
   const report = () => reportPool(pool, deps)
-  const pool = createPool([], owner, { log, onAssessed: report })
+  const pool = createPool([], owner, {
+    log,
+    clock,
+    slotMs,
+    lagMsMax: lagLimitsOf(options.health).lagMsMax,
+    onAssessed: report,
+  })
   const ws = createWsLinks(pool, options, { ...deps, slotMs, onSlot: compare })
   const grpc = createGrpcLinks(pool, options.connections, deps)
   const retiring = createRetiringNodes({ deadlineMs: options.calls.heavyDeadlineMs }, deps)
