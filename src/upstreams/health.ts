@@ -13,12 +13,14 @@ export type SlotHealth = {
   /** It has received shreds of slots that it has not processed: its slots do not pass at the speed of the chain. */
   readonly isBehindShreds: boolean
   /** Set while it lags. */
-  readonly lagReason: 'behind-best' | 'behind-own-shreds' | 'ahead-of-all' | undefined
+  readonly lagReason: 'behind-best' | 'behind-own-shreds' | 'ahead-of-all' | 'no-slot' | undefined
   /** A slot from a response or a notification. It can lag behind the node's newest slot, so it only raises. */
   sawSlot(slot: number): boolean
   /** The node's newest slot by its own report; may go back, as after a restart from a snapshot. */
   reportedHead(slot: number): boolean
   reportedShredSlot(slot: number): boolean
+  /** It has responded to the question for its slot, and named none. True when that is new. */
+  reportedNone(): boolean
   /** Compares with the best slot of the pool; `isAhead` where this node's slot is far above it. True when `isLagging` changed. */
   assess(bestSlot: number, isAhead?: boolean): boolean
 }
@@ -29,7 +31,11 @@ const RESTART_MS = 25_600
 /** Hysteresis: a lagging node returns to rotation only when it is within this share of the limit. */
 const RETURN_SHARE = 0.5
 
+/** The slot of a node that lags for such a reason is no measure. */
+export const UNKNOWN_LAG: readonly SlotHealth['lagReason'][] = ['ahead-of-all', 'no-slot']
+
 export function createSlotHealth(limits: LagLimits, slotMs: () => number = () => SLOT_MS_DEFAULT): SlotHealth {
+  let namesNone = false
   // Fields, not getters: they are read for each node at every call.
   const health: Writable<SlotHealth> = {
     slot: 0,
@@ -50,10 +56,15 @@ export function createSlotHealth(limits: LagLimits, slotMs: () => number = () =>
       health.shredSlot = to
       return isNew
     },
+    reportedNone() {
+      const isNew = !namesNone
+      namesNone = true
+      return isNew
+    },
     assess(bestSlot, isAhead = false) {
       const { slot, shredSlot, isLagging: before } = health
       const share = before ? RETURN_SHARE : 1
-      // A node whose slot is unknown is in rotation.
+      // A node whose slot is unknown is in rotation: it may not have been asked yet.
       const lagSlots = slot === 0 ? 0 : Math.max(0, bestSlot - slot)
       const shredLag = slot === 0 || shredSlot === 0 ? 0 : shredSlot - slot
       const lengthMs = slotMs()
@@ -61,6 +72,7 @@ export function createSlotHealth(limits: LagLimits, slotMs: () => number = () =>
       health.lagMs = lagSlots * lengthMs
       health.isBehindShreds = shredLag * lengthMs > limits.shredLagMsMax * share
       if (isAhead) health.lagReason = 'ahead-of-all'
+      else if (slot === 0 && namesNone && bestSlot > 0) health.lagReason = 'no-slot'
       else if (health.lagMs > limits.lagMsMax * share) health.lagReason = 'behind-best'
       else if (health.isBehindShreds) health.lagReason = 'behind-own-shreds'
       else health.lagReason = undefined

@@ -243,6 +243,7 @@ function stateOf(node: UpstreamNode): ReturnType<UpstreamNode['state']> {
   if (health.lagReason === 'ahead-of-all') {
     return { state: 'lagging', reason: `its slot ${health.slot} is far above those of all other nodes` }
   }
+  if (health.lagReason === 'no-slot') return { state: 'lagging', reason: 'it responds to getSlot without a slot' }
   if (health.lagReason === 'behind-own-shreds') {
     return { state: 'lagging', reason: `${health.shredSlot - health.slot} slots behind its own shreds` }
   }

@@ -34,3 +34,8 @@ test('a node that reports a slot far above those of the others gets no calls', a
   assert.equal(calls[0], 0)
   assert.ok((calls[1] ?? 0) > 0 && (calls[2] ?? 0) > 0)
 })
+
+test('a node that responds to every probe with an error gets no calls while the slot of another is known', async () => {
+  const { calls } = await callsAt('error', 'lagging')
+  assert.equal(calls[0], 0)
+})

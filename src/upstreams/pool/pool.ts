@@ -1,5 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
+import { UNKNOWN_LAG } from '../health.ts'
 import type { EndpointKind, NodeCandidate, UpstreamNode } from '../node.ts'
 import { createChainTip } from './chain-tip.ts'
 import { pick } from './pick.ts'
@@ -52,6 +53,7 @@ export function createPool(first: readonly UpstreamNode[], owner: string | undef
       const { isLagging, lagSlots, lagReason, slot } = node.health
       if (lagReason === 'ahead-of-all')
         deps.log.warn({ upstream: node.name, slot, bestSlot: tip.slot }, 'upstream reports a slot far above all others')
+      else if (lagReason === 'no-slot') deps.log.warn({ upstream: node.name }, 'upstream does not report its slot')
       else if (isLagging) deps.log.warn({ upstream: node.name, lagSlots, reason: lagReason }, 'upstream fell behind')
       else deps.log.info({ upstream: node.name, lagSlots }, 'upstream caught up')
     }
@@ -76,8 +78,7 @@ export function createPool(first: readonly UpstreamNode[], owner: string | undef
       for (const { isAvailable, node } of candidates.rpc) {
         if (!isAvailable) continue
         const { isLagging, lagReason, lagSlots, shredSlot, slot } = node.health
-        // How far it really is, nobody knows.
-        if (lagReason === 'ahead-of-all') continue
+        if (UNKNOWN_LAG.includes(lagReason)) continue
         if (!isLagging) return undefined
         least = Math.min(least ?? Number.POSITIVE_INFINITY, Math.max(lagSlots, shredSlot - slot))
       }

@@ -177,7 +177,7 @@ export function applyProbeResult(
       node.heard(nowMs)
       node.responded(result.tookMs)
       // The slot first, so that a node that recovers is compared by its current slot.
-      if (result.slot !== undefined && health.reportedHead(result.slot)) onSlot()
+      if (result.slot === undefined ? health.reportedNone() : health.reportedHead(result.slot)) onSlot()
       if (result.isBack) breaker.reset()
       else breaker.recordProbe(true)
       return
