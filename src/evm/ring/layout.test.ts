@@ -74,6 +74,16 @@ describe('ring header', () => {
     header.writeBigUInt64LE(2n ** 33n, HEADER.windowStart)
     assert.deepEqual(readControl(header), { lastSeqno: 6_597, nextPayloadByte: 2 ** 40 + 5, windowStart: 2 ** 33 })
   })
+
+  test('refuses control registers that are too large to count with', () => {
+    for (const at of [HEADER.lastSeqno, HEADER.nextPayloadByte, HEADER.windowStart]) {
+      const header = Buffer.from(encodeRingHeader(SMALLEST))
+      header.writeBigUInt64LE(2n ** 52n, at)
+      assert.doesNotThrow(() => readControl(header))
+      header.writeBigUInt64LE(2n ** 53n, at)
+      assert.throws(() => readControl(header), /the ring is broken: its register \w+ is beyond 2\^52/)
+    }
+  })
 })
 
 test('sections have the offsets of the format', () => {

@@ -22,6 +22,9 @@ const RETIRED_SCHEMAS: ReadonlySet<string> = new Set([
   'ddc58d9afcabb6ae55d525d281ef9fd2f9b4dbceb27ac118067cdafd70e9016b',
 ])
 
+/** Sums with the size of a ring stay exact below it. */
+const REGISTER_MAX = 2 ** 52
+
 /** Byte offsets in the header. */
 export const HEADER = {
   contentType: 6,
@@ -168,13 +171,18 @@ export type RingControl = {
   windowStart: number
 }
 
+/** Throws where a register is too large to count with: such a ring is broken, and a search from there would never end. */
 export function readControl(header: Uint8Array): RingControl {
   const view = viewOf(header)
-  return {
+  const control = {
     lastSeqno: u64At(view, HEADER.lastSeqno),
     nextPayloadByte: u64At(view, HEADER.nextPayloadByte),
     windowStart: u64At(view, HEADER.windowStart),
   }
+  for (const [name, value] of Object.entries(control)) {
+    if (value > REGISTER_MAX) throw new RangeError(`the ring is broken: its register ${name} is beyond 2^52`)
+  }
+  return control
 }
 
 /** A u64 as a Number: exact below 2^53, which sequence numbers and offsets do not reach in practice. */

@@ -87,7 +87,13 @@ export function createRingReader(
       message: `the file has ${source.sizeBytes} bytes, its header asks for ${bytes}`,
     }
   }
-  const state = { source, geometry, control: readControl(header) }
+  let control: RingControl
+  try {
+    control = readControl(header)
+  } catch (error) {
+    return { ok: false, reason: 'geometry', message: (error as Error).message }
+  }
+  const state = { source, geometry, control }
   const seqno = typeof start === 'object' ? start.seqno : findStart(start, state)
   return { ok: true, reader: new RingReader(source, geometry, { seqno, lastSeqno: state.control.lastSeqno }, settings) }
 }
