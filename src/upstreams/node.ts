@@ -280,7 +280,7 @@ function openEndpoint(
   if (address === undefined) return undefined
   const remote = parseRemoteAddress(address, protocols, { mayHaveQuery: true })
   assert(remote !== undefined, `the address of node ${name} was checked before`)
-  const pinned = createPinnedAddress(remote, { allowPrivate }, deps.lookup ? { lookup: deps.lookup } : {})
+  const pinned = createPinnedAddress(remote, { allowPrivate }, { lookup: deps.lookup, clock: deps.clock })
   const backoff = createAddressBackoff(options.breaker, deps)
   return { address: pinned, headers, backoff, refusals: createAddressBackoff(options.breaker, deps) }
 }

@@ -18,7 +18,12 @@ async function callsAt(wrong: Parameters<typeof startFakeNode>[0] | 'error', sta
   const named = nodes.map(({ rpc }, at) => ({ name: `n${at}`, rpc }))
   const rig = stack.use(await startRig({ clock: systemClock, nodes: named }))
   await until('it is out of rotation', () => rig.upstreams.status()[0]?.state === state)
-  await until('the others are known', () => rig.upstreams.status().slice(1).every(({ slot }) => slot >= 1000))
+  await until('the others are known', () =>
+    rig.upstreams
+      .status()
+      .slice(1)
+      .every(({ slot }) => slot >= 1000),
+  )
   const upstream = rig.upstreams.of(undefined)
   // A client that has seen the newest slot of the chain, and one that has seen none.
   for (const view of [{ ...createClientView(), slot: 1001 }, createClientView()]) {

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { createManualClock } from '../../core/clock.ts'
 import { createPinnedAddress, hostHeader, objectToAddress, parseRemoteAddress } from './pinned-address.ts'
 
 const remote = (host: string) => ({ host, port: 8899, secure: false, path: '/' })
@@ -103,6 +105,25 @@ test('a failed lookup keeps a pinned address; a name that was never resolved is 
   assert.deepEqual(await pin.current(), { ok: true, ip: '198.41.0.4' })
   const other = await createPinnedAddress(remote('other.example'), { allowPrivate: false }, { lookup }).current()
   assert.ok(!other.ok && other.reason === 'unresolved')
+})
+
+test('a lookup that hangs is waited for at most a second where an address is pinned; its late result is used', async () => {
+  const clock = createManualClock()
+  const hanging = Promise.withResolvers<readonly string[]>()
+  const responses: Promise<readonly string[]>[] = [Promise.resolve(['198.41.0.4']), hanging.promise]
+  let asked = 0
+  const lookup = () => responses[asked++] ?? Promise.resolve([])
+  const pin = createPinnedAddress(remote('node.example'), { allowPrivate: false }, { lookup, clock })
+  await pin.current()
+  pin.lost('broken')
+  const waiting = pin.current()
+  clock.advance(1000)
+  assert.deepEqual(await waiting, { ok: true, ip: '198.41.0.4' })
+  assert.deepEqual(await pin.current(), { ok: true, ip: '198.41.0.4' }, 'the next connection does not wait')
+  assert.equal(asked, 2, 'one lookup at a time')
+  hanging.resolve(['198.41.0.9'])
+  await nextTurn()
+  assert.deepEqual(await pin.current(), { ok: true, ip: '198.41.0.9' })
 })
 
 test('parses an origin with a path; refuses credentials, queries and other schemes', () => {

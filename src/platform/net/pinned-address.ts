@@ -1,5 +1,6 @@
 import { lookup as systemLookup } from 'node:dns/promises'
 import { BlockList, isIP } from 'node:net'
+import type { Clock } from '../../core/clock.ts'
 import { type AddressKind, addressKind } from './ip-range.ts'
 
 /** The address of a node as configured. */
@@ -34,7 +35,14 @@ export type PinnedAddressOptions = {
   readonly allowPrivate: boolean
 }
 
-export type PinnedAddressDeps = { readonly lookup?: (host: string) => Promise<readonly string[]> }
+export type PinnedAddressDeps = {
+  readonly lookup?: ((host: string) => Promise<readonly string[]>) | undefined
+  /** Without it a lookup is waited for as long as it lasts. */
+  readonly clock?: Pick<Clock, 'setTimer'> | undefined
+}
+
+/** A lookup that lasts longer is not waited for where an address is pinned: the name service is down, and the node need not be. */
+const LOOKUP_MS_MAX = 1000
 
 const PRIVATE_KINDS: readonly AddressKind[] = ['loopback', 'private', 'carrier-nat']
 
@@ -48,12 +56,14 @@ METADATA.addAddress('100.100.100.200', 'ipv4')
 export function createPinnedAddress(
   remote: RemoteAddress,
   { allowPrivate }: PinnedAddressOptions,
-  { lookup = lookupAll }: PinnedAddressDeps = {},
+  { lookup = lookupAll, clock }: PinnedAddressDeps = {},
 ): PinnedAddress {
   let pinned: string | undefined
   let isDue = true
   let isUnreachable = false
   let running: Promise<AddressOutcome> | undefined
+  /** The running lookup has lasted too long. */
+  let isLate = false
 
   async function resolveName(): Promise<AddressOutcome> {
     let found: readonly string[]
@@ -80,14 +90,35 @@ export function createPinnedAddress(
     return { ok: true, ip: pinned as string }
   }
 
+  /** The pinned address where the lookup is late; its result is used by the connection after it. */
+  function inTime(
+    resolving: Promise<AddressOutcome>,
+    ip: string,
+    timers: Pick<Clock, 'setTimer'>,
+  ): Promise<AddressOutcome> {
+    const known = { ok: true, ip } as const
+    if (isLate) return Promise.resolve(known)
+    return new Promise((resolve) => {
+      const timer = timers.setTimer(LOOKUP_MS_MAX, () => {
+        isLate = running === resolving
+        resolve(known)
+      })
+      void resolving.then((outcome) => {
+        timer.cancel()
+        resolve(outcome)
+      })
+    })
+  }
+
   return {
     remote,
     current() {
       if (!isDue && pinned !== undefined) return Promise.resolve({ ok: true, ip: pinned })
       running ??= resolveName().finally(() => {
         running = undefined
+        isLate = false
       })
-      return running
+      return pinned === undefined || clock === undefined ? running : inTime(running, pinned, clock)
     },
     known: () => (isDue ? undefined : pinned),
     lost(how) {

@@ -60,8 +60,7 @@ export function createHttpPath(options: PathOptions, deps: HttpPathDeps): Path &
   const { clock } = deps
   const remote = parseRemoteAddress(options.url, PATH_PROTOCOLS, { mayHaveQuery: true })
   if (remote === undefined) throw new TypeError(`the address of ${name} was checked before`)
-  const lookup = deps.lookup === undefined ? {} : { lookup: deps.lookup }
-  const address = createPinnedAddress(remote, { allowPrivate: options.allowPrivate }, lookup)
+  const address = createPinnedAddress(remote, { allowPrivate: options.allowPrivate }, { lookup: deps.lookup, clock })
   const pool = createHttpPool(
     {
       headers: credentialHeaders(options, deps.credential),
