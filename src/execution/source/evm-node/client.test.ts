@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { createManualClock, type ManualClock } from '../../../core/clock.ts'
 import type { Hex } from '../../../evm/hex.ts'
 import { JsonRpcFailure } from '../../../platform/http/client/json-rpc.ts'
 import { EvmNodeClient } from './client.ts'
@@ -13,7 +14,8 @@ const structLogs = { structLogs: [{ depth: 1, op: 'SSTORE', stack: ['0x9', '0x1'
 type Responses = Record<string, (params: readonly unknown[]) => unknown>
 
 /** A node with one block of two transactions; `answers` sets how it traces. */
-function createNode(responses: Responses): { client: EvmNodeClient; asked: string[] } {
+function createNode(responses: Responses): { client: EvmNodeClient; asked: string[]; clock: ManualClock } {
+  const clock = createManualClock()
   const asked: string[] = []
   const txns = ['1', '2'].map((digit) => ({ hash: hash(digit), from: address('a'), to: address('b') }))
   const block = { number: '0x5', hash: hash('f'), parentHash: hash('e'), miner: address('c'), transactions: txns }
@@ -29,7 +31,7 @@ function createNode(responses: Responses): { client: EvmNodeClient; asked: strin
     if (response === undefined) return Promise.reject(new JsonRpcFailure(method, -32_601, 'not there'))
     return new Promise((resolve) => resolve(response(params)))
   }
-  return { client: new EvmNodeClient({ call }), asked }
+  return { client: new EvmNodeClient({ call }, clock), asked, clock }
 }
 
 const isDifferences = (params: readonly unknown[]): boolean => JSON.stringify(params).includes('diffMode')
@@ -53,6 +55,30 @@ describe('an EVM node is asked for what it has:', () => {
     assert.deepEqual(await slotsOf(client), ['2>3', '2>3'])
     assert.equal(client.traceForm, 'prestate')
     assert(!asked.includes('debug_traceTransaction'))
+  })
+
+  test('what it did not support, again after ten minutes', async () => {
+    let isSupported = false
+    const { client, asked, clock } = createNode({
+      debug_traceBlockByHash(params) {
+        if (!isSupported) throw new JsonRpcFailure('debug_traceBlockByHash', -32_601, 'not there')
+        return [1, 2].map(() => ({ result: isDifferences(params) ? changed : touched }))
+      },
+    })
+    assert.deepEqual(await slotsOf(client), [undefined, undefined])
+    assert.equal(client.traceForm, 'none')
+    isSupported = true
+    asked.length = 0
+    clock.advance(599_999)
+    await client.block(5)
+    assert.deepEqual(
+      asked.filter((method) => method.startsWith('debug_') || method === 'eth_getBlockReceipts'),
+      [],
+    )
+    clock.advance(1)
+    assert.deepEqual(await slotsOf(client), ['2>3', '2>3'])
+    assert.equal(client.traceForm, 'prestate')
+    assert.equal(asked.filter((method) => method === 'eth_getBlockReceipts').length, 1)
   })
 
   test('the prestate tracer for transactions', async () => {

@@ -1,3 +1,4 @@
+import type { Clock } from '../../../core/clock.ts'
 import type { Hex } from '../../../evm/hex.ts'
 import { type JsonRpcClient, JsonRpcFailure } from '../../../platform/http/client/json-rpc.ts'
 import type { AccountAccess } from './accesses.ts'
@@ -19,6 +20,9 @@ const DIFFERENCES = { tracer: 'prestateTracer', tracerConfig: { diffMode: true, 
 /** Without memory and storage at every step: the stack shows which slots are accessed. */
 const STRUCT_LOGS = { disableMemory: true, disableStorage: true, enableMemory: false, enableReturnData: false }
 
+/** A node is asked again for what it did not support after this time. */
+const ASK_AGAIN_MS = 600_000
+
 /** What a node may not support, each with a fallback. */
 type Optional = 'block receipts' | 'block traces' | 'traces'
 
@@ -31,13 +35,17 @@ const FAILURES_PER_BLOCK_MAX = 4
 export class EvmNodeClient {
   readonly #rpc: JsonRpcClient
   #form: TraceForm | undefined
+  readonly #clock: Pick<Clock, 'monotonicMs'>
   #hasBlockReceipts = true
   #hasBlockTraces = true
+  /** When the node was first found not to support something. */
+  #lackingSinceMs: number | undefined
   /** Failures in a row that may pass. */
   readonly #failures = new Map<Optional, number>()
 
-  constructor(rpc: JsonRpcClient) {
+  constructor(rpc: JsonRpcClient, clock: Pick<Clock, 'monotonicMs'>) {
     this.#rpc = rpc
+    this.#clock = clock
   }
 
   /** The supported trace form; undefined until the first transaction was traced. */
@@ -66,6 +74,7 @@ export class EvmNodeClient {
 
   /** The current block of a number. */
   async block(number: number): Promise<(NodeBlock & BlockHead) | undefined> {
+    this.#supposeAllAgain()
     const response = await this.#rpc.call('eth_getBlockByNumber', [blockParam(number), true])
     if (response === null || response === undefined) return undefined
     const block = objectOf(response, 'a block')
@@ -86,6 +95,19 @@ export class EvmNodeClient {
     // Not with each transaction: one that always fails would be tried for ever.
     if (traced === undefined && done.every(({ accesses }) => accesses !== undefined)) this.#failures.delete('traces')
     return { ...head, block, txns: done }
+  }
+
+  #lacks(): void {
+    this.#lackingSinceMs ??= this.#clock.monotonicMs()
+  }
+
+  /** What a node does not support it may support later: another one may be behind the address, or it may have been updated. */
+  #supposeAllAgain(): void {
+    if (this.#lackingSinceMs === undefined || this.#clock.monotonicMs() - this.#lackingSinceMs < ASK_AGAIN_MS) return
+    this.#lackingSinceMs = undefined
+    this.#hasBlockReceipts = true
+    this.#hasBlockTraces = true
+    this.#form = undefined
   }
 
   /** Traces all transactions of a block in two calls, where the node supports the prestate tracer for blocks. */
@@ -109,6 +131,7 @@ export class EvmNodeClient {
       if (!this.#isUnsupported(error, 'block traces')) return accesses
     }
     this.#hasBlockTraces = false
+    this.#lacks()
     return undefined
   }
 
@@ -130,7 +153,10 @@ export class EvmNodeClient {
       this.#failures.delete('block receipts')
       return receipts
     } catch (error) {
-      if (this.#isUnsupported(error, 'block receipts')) this.#hasBlockReceipts = false
+      if (this.#isUnsupported(error, 'block receipts')) {
+        this.#hasBlockReceipts = false
+        this.#lacks()
+      }
       return undefined
     }
   }
@@ -148,7 +174,10 @@ export class EvmNodeClient {
     try {
       return await this.#traceTxn(hash, txn, receipt, beneficiary)
     } catch (error) {
-      if (this.#isUnsupported(error, 'traces') && this.#form === undefined) this.#form = 'none'
+      if (this.#isUnsupported(error, 'traces') && this.#form === undefined) {
+        this.#form = 'none'
+        this.#lacks()
+      }
       return undefined
     }
   }

@@ -49,7 +49,7 @@ export async function startEvmNodeSource(options: EvmNodeOptions, deps: EvmNodeD
   const { path, url, headers, timeoutMs = TIMEOUT_MS, responseBytesMax = RESPONSE_BYTES_MAX } = options
   const mapper = await loadFileMapper()
   const rpc = createJsonRpcClient({ url, timeoutMs, responseBytesMax, ...(headers === undefined ? {} : { headers }) })
-  const client = new EvmNodeClient(rpc)
+  const client = new EvmNodeClient(rpc, clock)
   const ring = new NodeRing(path, { mapper, clock })
   let chainId: bigint | undefined
   let trace: TraceForm | undefined
