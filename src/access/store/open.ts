@@ -7,7 +7,7 @@ import { sqliteFileExists } from '../../platform/db/sqlite-file.ts'
 import { fileSize } from '../../platform/files/append.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import { findLostChange } from '../audit/verify.ts'
-import { findRowDamage } from './check.ts'
+import { findRowDamage, HISTORY_TABLES } from './check.ts'
 import { olderStore, readSchemaVersion } from './meta.ts'
 import { latestVersion, MIGRATIONS, type Migration, migrateStore } from './migrations.ts'
 import { createTableRows } from './rows.ts'
@@ -24,11 +24,16 @@ export type StoreLocation =
       readonly schema?: string | undefined
     }
 
+/**
+ * `full` reads all rows and refuses a damaged store; `records` does so without the history of usage, which may have very many rows; `quick` checks
+ * each row when it is read.
+ */
+export type StoreCheck = 'full' | 'records' | 'quick'
+
 export type OpenStoreOptions = {
   readonly location: StoreLocation
   readonly audit: AuditOptions
-  /** `full` reads all rows and refuses a damaged store; `quick` checks each row when it is read. */
-  readonly check: 'full' | 'quick'
+  readonly check: StoreCheck
   /** Whether a missing store is created, and an older one migrated; by default they are. */
   readonly create?: boolean
   /** How long a change waits for another writer. */
@@ -40,12 +45,13 @@ export type OpenStoreDeps = { readonly clock: Clock; readonly random: Random; re
 
 /** Opens the store, or creates one where there has never been one, and migrates its tables. Without `create` a missing or older one is refused. */
 export async function openStore(options: OpenStoreOptions, deps: OpenStoreDeps): Promise<AccessStore> {
-  const { audit, migrations = MIGRATIONS, create = true } = options
+  const { audit, check, migrations = MIGRATIONS, create = true } = options
+  const withoutHistory = check === 'records'
   await using opening = new AsyncDisposableStack()
   const database = opening.use(await openDatabase(options, deps))
   const rows = createTableRows(database)
   // Before any migration.
-  if (options.check === 'full') refuseDamaged(database, await database.damage())
+  if (check !== 'quick') refuseDamaged(database, await database.damage(withoutHistory ? HISTORY_TABLES : []))
   const isPostgres = options.location.engine === 'postgres'
   const schemaVersion = latestVersion(migrations)
   if (!create) {
@@ -58,7 +64,7 @@ export async function openStore(options: OpenStoreOptions, deps: OpenStoreDeps):
 
   const store = createSqlStore({ schemaVersion, audit }, { ...deps, database, rows })
   await store.revision()
-  if (options.check === 'full') refuseDamaged(database, await findRowDamage(database, rows, { schemaVersion }))
+  if (check !== 'quick') refuseDamaged(database, await findRowDamage(database, rows, { schemaVersion, withoutHistory }))
   const lost = await findLostChange(store)
   if (lost !== undefined) throw lostChanges(database, audit.file, lost)
   opening.move()

@@ -138,9 +138,9 @@ export function createSqlStore(options: SqlStoreOptions, { database, rows, rando
     follow,
     backup: (put, facts) =>
       database.read((on) => writeBackup(on, put, { ...facts, ...options, rows, store: database })),
-    async integrity() {
+    async integrity(onChecked) {
       const ofEngine = await database.damage().catch((error: unknown) => [messageOf(error)])
-      return [...ofEngine, ...(await findRowDamage(database, rows, options))]
+      return [...ofEngine, ...(await findRowDamage(database, rows, { ...options, onChecked }))]
     },
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   }

@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { copyFile, mkdtemp, readFile, rename, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
 import { createRandom, repeatsOf, seedOf } from '../../../test/support/property.ts'
 import { addCustomer, CONTEXT, customer, STORE_DEPS } from '../../../test/support/store-engines.ts'
 import { isServiceError } from '../../core/error.ts'
-import { openStore } from './open.ts'
+import { type OpenStoreOptions, openStore } from './open.ts'
 import type { AccessStore } from './store.ts'
 import { RECORD_KINDS } from './tables.ts'
 
@@ -18,12 +19,9 @@ async function temporaryFolder(): Promise<AsyncDisposable & { path: string }> {
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
 }
 
-function openIn(folder: string): Promise<AccessStore> {
+function openIn(folder: string, check: OpenStoreOptions['check'] = 'full'): Promise<AccessStore> {
   const audit = { file: join(folder, 'audit.log'), mirror: 'here', toolVersion: '1' }
-  return openStore(
-    { location: { engine: 'sqlite', file: join(folder, 'access.db') }, audit, check: 'full' },
-    STORE_DEPS,
-  )
+  return openStore({ location: { engine: 'sqlite', file: join(folder, 'access.db') }, audit, check }, STORE_DEPS)
 }
 
 const CHANGES = 12
@@ -82,9 +80,13 @@ async function countsOf(store: AccessStore): Promise<unknown> {
 }
 
 /** Opens a damaged store: it is refused as corrupt, or returns everything that was acknowledged. */
-async function detectedOrWhole(folder: string, expected: Expected, what: string): Promise<'detected' | 'whole'> {
+async function detectedOrWhole(
+  folder: string,
+  { check, ...expected }: Expected & Pick<OpenStoreOptions, 'check'>,
+  what: string,
+): Promise<'detected' | 'whole'> {
   try {
-    await using store = await openIn(folder)
+    await using store = await openIn(folder, check)
     assert.deepEqual(await contentOf(store), expected.content, what)
     if (expected.counts) assert.deepEqual(await countsOf(store), expected.counts, what)
     return 'whole'
@@ -125,15 +127,25 @@ async function damage(folder: string, name: string, change: (bytes: Buffer) => B
   }
 }
 
+const PAGE_BYTES = 4096
+
+function rootPageOf(file: string, table: string): number {
+  using database = new DatabaseSync(file)
+  return database.prepare('SELECT rootpage FROM sqlite_master WHERE name = ?').get(table)?.['rootpage'] as number
+}
+
 describe('a damaged store file', () => {
-  for (const [name, state] of [
-    ['access.db', 'closed'],
-    ['access.db', 'open'],
-    ['access.db-wal', 'open'],
+  for (const [name, state, check] of [
+    ['access.db', 'closed', 'full'],
+    ['access.db', 'open', 'full'],
+    ['access.db-wal', 'open', 'full'],
+    ['access.db', 'closed', 'records'],
   ] as const) {
-    test(`${FLIPS} bits flipped in ${name} of a store that was ${state}: detected, or of no consequence`, async (t) => {
+    test(`${FLIPS} bits flipped in ${name} of a store that was ${state}: detected by the check of ${check}, or of no consequence`, async (t) => {
       await using folder = await temporaryFolder()
-      const expected = await makeStore(folder.path, state)
+      const made = await makeStore(folder.path, state)
+      // What the indexes of the usage find is not part of the check of the records.
+      const expected = check === 'full' ? { ...made, check } : { content: made.content, check }
       const random = createRandom(seedOf(t))
       const found = { detected: 0, whole: 0 }
       for (let flip = 0; flip < FLIPS; flip++) {
@@ -151,6 +163,19 @@ describe('a damaged store file', () => {
       if (state === 'closed') assert.ok(found.detected > FLIPS / 4, 'flips of used bytes are detected')
     })
   }
+
+  test('a page of the history of usage: a process starts, and the usage is refused when it is read', async () => {
+    await using folder = await temporaryFolder()
+    await makeStore(folder.path, 'closed')
+    const file = join(folder.path, 'access.db')
+    const root = rootPageOf(file, 'usage_hours')
+    await damage(folder.path, 'access.db', (bytes) => bytes.fill(0xff, (root - 1) * PAGE_BYTES, root * PAGE_BYTES))
+    await assert.rejects(openIn(folder.path), { code: 'store-corrupt' })
+    await using store = await openIn(folder.path, 'records')
+    assert.equal((await store.list('customers')).length, CHANGES)
+    await assert.rejects(store.usage({}), { code: 'store-corrupt' })
+    assert.notDeepEqual(await store.integrity(), [])
+  })
 
   test('truncated anywhere: refused, never opened as a new store', async (t) => {
     await using folder = await temporaryFolder()

@@ -106,9 +106,12 @@ export interface AccessStore extends AccessView, AsyncDisposable {
   /** Writes a backup (`backup/format.ts`) of one revision, without blocking other readers and writers. */
   backup(put: (text: string) => Promise<void>, facts: BackupFacts): Promise<BackupSummary>
 
-  /** Checks all rows and returns the findings; an empty list means no damage. */
-  integrity(): Promise<string[]>
+  /** Checks all rows and returns the findings; an empty list means no damage. Calls `onChecked` while it reads the history of usage. */
+  integrity(onChecked?: OnChecked): Promise<string[]>
 }
+
+/** Called after each page of a table, with the rows of it that are checked. */
+export type OnChecked = (table: string, rows: number) => void
 
 export type UsageMark = {
   /** A ULID: the time when the spool began, and a random part. */

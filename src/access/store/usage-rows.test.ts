@@ -66,6 +66,35 @@ for (const engine of ENGINES) {
     })
   })
 
+  describe(`the check at the start of a process on ${engine}`, () => {
+    test('leaves out the history of usage, which the full check reads, and reads all else', async () => {
+      await using bench = await engines.bench(engine)
+      {
+        await using store = await bench.open()
+        await addCustomer(store, 'acme')
+        await store.addUsage([row(0, { getSlot: 3 })], new Map())
+      }
+      await bench.tamper('UPDATE usage_hours SET calls = calls + 1')
+      await bench.tamper('UPDATE usage_methods SET calls = calls + 1')
+      {
+        await using store = await bench.open({ check: 'records' })
+        const read: [string, number][] = []
+        const damage = await store.integrity((table, rows) => void read.push([table, rows]))
+        assert.match(damage.join(), /usage_hours does not match its check.*usage_methods does not match its check/)
+        assert.deepEqual(
+          read.filter(([table]) => table.startsWith('usage_')),
+          [
+            ['usage_hours', 1],
+            ['usage_methods', 1],
+          ],
+        )
+      }
+      await assert.rejects(bench.open({ check: 'full' }), /usage_hours does not match its check/)
+      await bench.tamper('DELETE FROM customers')
+      await assert.rejects(bench.open({ check: 'records' }), /table customers has 0 rows where 1 were written/)
+    })
+  })
+
   describe(`usage by method on ${engine}`, () => {
     test('has the sum of an hour over all subscriptions and interfaces, and no other hour', async () => {
       await using bench = await engines.bench(engine)

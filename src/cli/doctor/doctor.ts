@@ -15,10 +15,11 @@ import { checkSecrets } from './secrets.ts'
 import { checkSender } from './sender.ts'
 import { checkServices } from './services.ts'
 import { checkDecoded, checkShreds } from './shreds.ts'
-import { checkState } from './state.ts'
+import { checkState, type StateToCheck } from './state.ts'
 import { checkUpstreams } from './upstreams.ts'
 
-export type CheckInput = Pick<SettingsSource, 'stateDir' | 'configFile' | 'env' | 'running'>
+export type CheckInput = Pick<SettingsSource, 'stateDir' | 'configFile' | 'env' | 'running'> &
+  Pick<StateToCheck, 'onChecked'>
 
 /** All checks, from the machine up. Checks that depend on a failed one are skipped. */
 export async function examine(input: CheckInput): Promise<Finding[]> {

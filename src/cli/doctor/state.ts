@@ -4,7 +4,7 @@ import { verifyAudit } from '../../access/audit/verify.ts'
 import type { PlanTable } from '../../access/plan.ts'
 import { pendingId } from '../../access/provisioning/destinations.ts'
 import type { Destination } from '../../access/store/model.ts'
-import type { AccessStore } from '../../access/store/store.ts'
+import type { AccessStore, OnChecked } from '../../access/store/store.ts'
 import { errorEntry } from '../../contract/errors.ts'
 import { ServiceError } from '../../core/error.ts'
 import type { LoadedConfig } from '../../platform/config/file.ts'
@@ -20,6 +20,7 @@ export type StateToCheck = {
   readonly loaded: LoadedConfig<Config>
   readonly plans: PlanTable
   readonly env: NodeJS.ProcessEnv
+  readonly onChecked?: OnChecked | undefined
 }
 
 const START_OR_NAME = 'sluice serve   # makes it; if Sluice runs in another folder, add --state DIR'
@@ -50,9 +51,9 @@ export async function checkState(
   try {
     await using store = await openAccessStore(
       { config: of.loaded.value, loaded: of.loaded, stateDir },
-      { env: of.env, check: 'full', create: false },
+      { env: of.env, check: 'records', create: false },
     )
-    findings.push(...(await checkStore(store)))
+    findings.push(...(await checkStore(store, of.onChecked)))
     const audit = await checkAudit(store)
     findings.push(audit.finding, ...(await checkRecords(store, of.plans)))
     const settings = { config: of.loaded.value, loaded: of.loaded, stateDir }
@@ -73,8 +74,8 @@ export function storeFailure({ code, message, fix }: ServiceError): Finding {
 
 const MIGRATE = 'start or restart Sluice, then run: sluice doctor'
 
-async function checkStore(store: AccessStore): Promise<Finding[]> {
-  const damage = await store.integrity()
+async function checkStore(store: AccessStore, onChecked?: OnChecked): Promise<Finding[]> {
+  const damage = await store.integrity(onChecked)
   if (damage.length === 0) return [ok('store', `${store.name} at revision ${await store.revision()}`)]
   return damage.map((message) =>
     bad(

@@ -56,8 +56,8 @@ export interface SqlDatabase extends SqlReader, AsyncDisposable {
   /** Calls back within half a second of any commit by any process. May also call without a commit. */
   watch(onStir: () => void): Promise<AsyncDisposable>
 
-  /** The result of the engine's own integrity check, at most a few sentences. */
-  damage(): Promise<string[]>
+  /** The result of the engine's own integrity check, at most a few sentences. Tables in `except` are left out: it reads all pages of a table. */
+  damage(except?: readonly string[]): Promise<string[]>
 }
 
 /** The response to a commit was lost. Only the server knows whether it committed, so what is repeated must be recognizable as a repetition. */

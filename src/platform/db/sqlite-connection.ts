@@ -21,6 +21,8 @@ const SETTINGS = {
 /** Returns a row when the table exists. */
 export const TABLE_NAMED = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
 
+export const TABLE_NAMES = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
+
 /** One connection to a file. It never waits for a lock: such a call fails with `store-locked`, and the caller retries. */
 export class SqliteConnection implements SqlWriter, Disposable {
   readonly isRemote = false

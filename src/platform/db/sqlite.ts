@@ -7,7 +7,7 @@ import { syncPath } from '../files/atomic.ts'
 import { linkOrMove } from '../files/link.ts'
 import { delay } from '../process/clock.ts'
 import { LOCK_WAIT_MS, type SqlDatabase, type SqlWriter } from './sql.ts'
-import { SqliteConnection, TABLE_NAMED } from './sqlite-connection.ts'
+import { SqliteConnection, TABLE_NAMED, TABLE_NAMES } from './sqlite-connection.ts'
 import { sqliteError } from './sqlite-error.ts'
 import { APPLICATION_ID, checkHeader, corrupt, positionOf } from './sqlite-file.ts'
 
@@ -143,11 +143,19 @@ export async function openSqlite(options: SqliteOptions, { clock }: SqliteDeps):
       }
     },
 
-    async damage() {
+    async damage(except = []) {
       using checker = new SqliteConnection(position, 'check')
       // Not quick_check: that one does not compare indexes with their tables, and names are looked up through indexes.
-      const lines = await patiently(() => checker.query(`PRAGMA integrity_check(${DAMAGE_LINES_MAX})`))
-      return lines.map(([line]) => String(line)).filter((line) => line !== 'ok')
+      const check = async (what: string | number) => {
+        const lines = await patiently(() => checker.query(`PRAGMA integrity_check(${what})`))
+        return lines.map(([line]) => String(line)).filter((line) => line !== 'ok')
+      }
+      if (except.length === 0) return check(DAMAGE_LINES_MAX)
+      const tables = (await patiently(() => checker.query(TABLE_NAMES))).map(([name]) => name as string)
+      const found: string[] = []
+      for (const table of ['sqlite_schema', ...tables])
+        if (found.length < DAMAGE_LINES_MAX && !except.includes(table)) found.push(...(await check(`"${table}"`)))
+      return found.slice(0, DAMAGE_LINES_MAX)
     },
 
     async [Symbol.asyncDispose]() {

@@ -21,7 +21,10 @@ export async function openAccess(
   const { config, loaded } = settings
   const { log, clock, random, env, registry, lifecycle } = deps
   await using opening = new AsyncDisposableStack()
-  const store = opening.use(await openAccessStore(settings, { env, check: 'full', log: log.child({ part: 'access' }) }))
+  // Not the history of usage: `sluice doctor` reads it, and a process that is to serve soon does not.
+  const store = opening.use(
+    await openAccessStore(settings, { env, check: 'records', log: log.child({ part: 'access' }) }),
+  )
   const usage = watchUsage(store, { clock })
   // Runs after access is closed, and before the lock of the state folder is released.
   const started: { access?: AccessService } = {}

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { openStore, type StoreLocation } from '../../../access/store/open.ts'
+import { openStore, type StoreCheck, type StoreLocation } from '../../../access/store/open.ts'
 import type { AccessStore } from '../../../access/store/store.ts'
 import { ServiceError } from '../../../core/error.ts'
 import { resolveSecret } from '../../../platform/config/secret-ref.ts'
@@ -15,10 +15,10 @@ import { VERSION } from '../process/version.ts'
 
 export type StoreSettings = Pick<Settings, 'config' | 'loaded' | 'stateDir'>
 
-/** Opens the configured store. `full` reads it completely first and refuses a damaged one; without `create` a missing or older one is an error. */
+/** Opens the configured store. With a check other than `quick` it is read first and refused if it is damaged; without `create` a missing or older one is an error. */
 export async function openAccessStore(
   settings: StoreSettings,
-  how: { env: NodeJS.ProcessEnv; check: 'full' | 'quick'; create?: boolean; log?: Logger },
+  how: { env: NodeJS.ProcessEnv; check: StoreCheck; create?: boolean; log?: Logger },
 ): Promise<AccessStore> {
   const state = await openStateFolder(settings.stateDir)
   const { env, check, create = true, log = silentLogger } = how

@@ -3,6 +3,7 @@ import type { Finding } from '../../../../processes/compose/config/finding.ts'
 import type { CliContext, CommonFlags } from '../../../define.ts'
 import { examine } from '../../../doctor/doctor.ts'
 import { findSettingsSource } from '../../../find-settings.ts'
+import { showCheckProgress } from '../../../output/check-progress.ts'
 import { sanitizeForTerminal } from '../../../output/plain-text.ts'
 import { printJson } from '../../../output/print.ts'
 
@@ -10,7 +11,9 @@ const MARKS = { ok: '✓', warn: '!', bad: '✗' } as const
 const COLOURS = { ok: 'green', warn: 'yellow', bad: 'red' } as const
 
 export async function doctor(this: CliContext, flags: CommonFlags): Promise<void> {
-  const findings = await examine(await findSettingsSource(this, flags))
+  const progress = showCheckProgress(this.process.stderr)
+  const findings = await examine({ ...(await findSettingsSource(this, flags)), onChecked: progress.update })
+  progress.clear()
   if (flags.json === true) {
     printJson(
       this,
