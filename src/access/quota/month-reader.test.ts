@@ -73,6 +73,30 @@ describe('the units of a month', () => {
     await until('the units of November', () => running.access.quota(caller).month.used === 60)
   })
 
+  test('of a month that ends while they are read do not count for the next one', async () => {
+    const { clock, folder, secret } = await openSpentFolder(Date.parse('2000-01-01T00:00:00Z'))
+    await using _ = folder
+    await using running = await folder.start()
+    const caller = running.enter(secret)
+    assert.ok(caller.ok)
+    const { unitsSince } = running.store
+    const read = Promise.withResolvers<void>()
+    let isReading = false
+    running.store.unitsSince = async (fromMs) => {
+      const units = await unitsSince(fromMs)
+      isReading = true
+      await read.promise
+      return units
+    }
+    clock.setWallMs(Date.parse('2026-11-30T23:59:40Z'))
+    await clock.advanceAsync(SWEEP_MS + 2000)
+    await until('the units of November', () => isReading)
+    await clock.advanceAsync(SWEEP_MS)
+    read.resolve()
+    await clock.advanceAsync(SWEEP_MS)
+    assert.equal(running.access.quota(caller).month.used, 0)
+  })
+
   test('begin at zero with each month', async () => {
     const { clock, folder, secret } = await openSpentFolder(Date.parse('2026-11-30T23:59:30Z'))
     await using _ = folder

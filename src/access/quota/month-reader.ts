@@ -1,4 +1,5 @@
 import { messageOf } from '../../core/error.ts'
+import { createTimeSlices } from '../../platform/process/time-slices.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { AccessStore } from '../store/store.ts'
 import { type Calendar, monthStartMs } from './calendar.ts'
@@ -27,7 +28,7 @@ export function createMonthReader(deps: MonthReaderDeps): { run(): void } {
   async function read(month: number): Promise<void> {
     isReading = true
     try {
-      raiseUnits(memory, calendar, await store.unitsSince(monthStartMs(month)))
+      await raiseUnits(memory, calendar, { month, spent: await store.unitsSince(monthStartMs(month)) })
       monthRead = month
     } catch (error) {
       log.debug({ reason: messageOf(error) }, 'the units of the month cannot be read yet')
@@ -43,15 +44,22 @@ export function createMonthReader(deps: MonthReaderDeps): { run(): void } {
   }
 }
 
-/** Units of the last seconds may be in the store or not, so the larger value counts. */
-function raiseUnits(memory: QuotaMemory, calendar: Calendar, spent: ReadonlyMap<string, number>): void {
+/** Units of the last seconds may be in the store or not, so the larger value counts. Nothing is raised in a month that follows meanwhile. */
+async function raiseUnits(
+  memory: QuotaMemory,
+  calendar: Calendar,
+  { month, spent }: { readonly month: number; readonly spent: ReadonlyMap<string, number> },
+): Promise<void> {
+  const slices = createTimeSlices()
   for (const [subscriptionId, units] of spent) {
+    if (slices.isSpent()) await slices.yield()
+    if (calendar.month !== month) return
     const cell = memory.attach(subscriptionId, false)
     memory.lock(cell)
     // Where the table is full, another thread may have taken the cell for another account meanwhile.
     if (memory.isAccount(cell) && memory.isNamed(cell, subscriptionId)) {
       rollMonth(memory, cell, calendar)
-      const isOfMonth = memory.float(cell, ACCOUNT.month) === calendar.month
+      const isOfMonth = memory.float(cell, ACCOUNT.month) === month
       if (isOfMonth && memory.float(cell, ACCOUNT.used) < units) {
         memory.setFloat(cell, ACCOUNT.used, units)
         setCeiling(memory, cell)

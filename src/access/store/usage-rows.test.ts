@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import { addCustomer, ENGINES, startEngines } from '../../../test/support/store-engines.ts'
 import { isServiceError } from '../../core/error.ts'
-import type { SqlValue, SqlWriter } from '../../platform/db/sql.ts'
+import type { SqlReader, SqlRow, SqlValue, SqlWriter } from '../../platform/db/sql.ts'
 import { MIGRATIONS } from './migrations.ts'
 import type { UsageRow } from './model.ts'
 import { createTableRows, textCheck } from './rows.ts'
-import { setLastUsed } from './usage-rows.ts'
+import { readUnitsSince, setLastUsed } from './usage-rows.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -205,6 +205,36 @@ for (const engine of ENGINES) {
     assert.deepEqual(await store.integrity(), [])
   })
 }
+
+for (const isRemote of [false, true])
+  test(`the units of a month are read in pages, with a turn of the event loop after each slice; ${isRemote ? 'a database on another machine adds them up' : 'SQLite holds the event loop, so it does not add them up'}`, async () => {
+    const pages: SqlRow[][] = [
+      [
+        ['sub_a', 3],
+        ['sub_b', 4],
+      ],
+      [['sub_a', 5]],
+    ]
+    let turns = 0
+    const reader: Partial<SqlReader> = {
+      isRemote,
+      async *pages(sql, values) {
+        assert.equal(/GROUP BY/.test(sql), isRemote)
+        assert.deepEqual(values, [DAY])
+        yield* pages
+      },
+    }
+    const slices = { isSpent: () => true, yield: async () => void (turns += 1) }
+    const units = await readUnitsSince(reader as SqlReader, DAY, slices)
+    assert.deepEqual(
+      [...units],
+      [
+        ['sub_a', 8],
+        ['sub_b', 4],
+      ],
+    )
+    assert.equal(turns, pages.length)
+  })
 
 test('many records are written in few statements: at a database on another machine each one is a round trip', async () => {
   const statements: number[] = []

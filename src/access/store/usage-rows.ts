@@ -1,5 +1,5 @@
 import type { SqlReader, SqlRow, SqlValue, SqlWriter } from '../../platform/db/sql.ts'
-import { createTimeSlices } from '../../platform/process/time-slices.ts'
+import { createTimeSlices, type TimeSlices } from '../../platform/process/time-slices.ts'
 import { addCounts, type CountedRow, type CountTable, countMatchesCheck, decodeCounts, selectCounts } from './counts.ts'
 import type { AddedUsage, HourUsage, MethodUsageRow, UsageRow, UsageSelection } from './model.ts'
 import { type TableRows, writeRecords } from './rows.ts'
@@ -161,12 +161,24 @@ export async function readHourUsage(on: SqlReader, hour: number): Promise<HourUs
   return sum
 }
 
-export async function readUnitsSince(on: SqlReader, fromMs: number): Promise<Map<string, number>> {
-  const found = await on.rows(
-    'SELECT subscription_id, CAST(SUM(units) AS BIGINT) FROM usage_hours WHERE hour >= ? GROUP BY subscription_id',
-    [fromMs],
-  )
-  return new Map(found.map(([id, units]) => [id as string, units as number]))
+/**
+ * The units of each subscription since `fromMs`. A database on another machine adds them up. SQLite runs in the event loop, and a month may have millions
+ * of rows, so they are read in the order of the index, in slices of time.
+ */
+export async function readUnitsSince(
+  on: SqlReader,
+  fromMs: number,
+  slices: TimeSlices = createTimeSlices(),
+): Promise<Map<string, number>> {
+  const sql = on.isRemote
+    ? 'SELECT subscription_id, CAST(SUM(units) AS BIGINT) FROM usage_hours WHERE hour >= ? GROUP BY subscription_id'
+    : 'SELECT subscription_id, units FROM usage_hours WHERE hour >= ? ORDER BY hour, subscription_id'
+  const sums = new Map<string, number>()
+  for await (const page of on.pages(sql, [fromMs])) {
+    for (const [id, units] of page as [string, number][]) sums.set(id, (sums.get(id) ?? 0) + units)
+    if (slices.isSpent()) await slices.yield()
+  }
+  return sums
 }
 
 export function decodeUsage(row: SqlRow): UsageRow {
