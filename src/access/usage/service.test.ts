@@ -28,6 +28,7 @@ function open(options: { waitingRowsMax?: number } = {}) {
     calendar,
     clock,
     log,
+    slices: { isSpent: () => true, yield: async () => {} },
     ...options,
     store: {
       async addUsage(rows, used) {

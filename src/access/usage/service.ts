@@ -4,6 +4,7 @@ import { createUlid } from '../../core/ulid.ts'
 import { LOCK_WAIT_MS } from '../../platform/db/sql.ts'
 import { delay, settledWithin } from '../../platform/process/clock.ts'
 import { secureRandom } from '../../platform/process/random.ts'
+import type { TimeSlices } from '../../platform/process/time-slices.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { Calendar } from '../quota/calendar.ts'
 import type { AccessStore } from '../store/store.ts'
@@ -47,6 +48,7 @@ export type UsageDeps = {
   readonly spool?: UsageSpool | undefined
   readonly random?: Random
   readonly waitingRowsMax?: number
+  readonly slices?: TimeSlices
   /** The events of other threads, from `createUsageMemory`. */
   readonly threads?: readonly SharedArrayBuffer[]
 }
@@ -59,7 +61,7 @@ export type UsageDeps = {
 export function startUsage(deps: UsageDeps): Usage {
   const { store, calendar, clock, log, spool, random = secureRandom, waitingRowsMax = WAITING_ROWS_MAX } = deps
   const spoolId = createUlid(clock.nowMs(), random)
-  const writer = new UsageWriter({ store, clock, log, spool, spoolId, waitingRowsMax })
+  const writer = new UsageWriter({ store, clock, log, spool, spoolId, waitingRowsMax, slices: deps.slices })
   const meters = createUsageMeters(calendar, writer.queue)
   const readers = (deps.threads ?? []).map((memory) => new UsageEventReader(memory, meters))
   let flushing: Promise<void> | undefined

@@ -11,6 +11,7 @@ import type { UsageRow } from '../store/model.ts'
 import type { UsageMark } from '../store/store.ts'
 import { startUsage } from './service.ts'
 import type { SpooledUsage, UsageSpool } from './spool.ts'
+import { UsageWriter } from './writer.ts'
 
 type Fate = 'works' | 'refuses' | 'commits-in-silence' | 'loses-the-commit'
 
@@ -82,7 +83,8 @@ describe('usage while the store fails', () => {
       }
       const start = () => {
         const calendar = new Calendar(ofProcess)
-        return startUsage({ store, calendar, clock: ofProcess, log: silentLogger, random, spool: disk.open() })
+        const slices = { isSpent: () => true, yield: async () => {} }
+        return startUsage({ store, calendar, clock: ofProcess, log: silentLogger, random, slices, spool: disk.open() })
       }
       let usage = start()
       for (let step = 0; step < 30; step++) {
@@ -187,4 +189,39 @@ describe('usage while the store fails', () => {
     await next.flush()
     assert.equal(store.total(), 3)
   })
+})
+
+describe('usage of very many subscriptions', () => {
+  const HOUR = Date.parse('2026-11-15T12:00:00Z')
+  const row = (at: number): UsageRow => ({
+    ...{ subscriptionId: `sub_${at}`, hour: HOUR, interface: 'rpc' },
+    ...{ calls: 1, units: 1, refused: 0, bytes: 0 },
+  })
+
+  for (const isInDoubt of [false, true])
+    test(`is written with turns of the event loop between its batches, once each, also when the store is lost in a turn${isInDoubt ? ' and its last response too' : ''}`, async () => {
+      const store = createStore()
+      let turns = 0
+      const duringTurn = () => {
+        turns += 1
+        if (turns > 2) return
+        // Counted while a flush is under way: a new subscription, and one whose row is in a batch already.
+        writer.queue.add(row(1000 + turns))
+        writer.queue.add(row(0))
+        if (turns === 2) store.fate = () => (isInDoubt ? 'commits-in-silence' : 'refuses')
+      }
+      const writer = new UsageWriter({
+        ...{ store, clock: createManualClock(HOUR), log: silentLogger },
+        ...{ spool: undefined, spoolId: 'spool', waitingRowsMax: 10_000 },
+        slices: { isSpent: () => true, yield: async () => duringTurn() },
+      })
+      for (let at = 0; at < 1000; at++) writer.queue.add(row(at))
+      await writer.flush()
+      assert.equal(turns, 2, 'none after the last batch')
+      assert.equal(store.total(), isInDoubt ? 600 : 400)
+      store.fate = () => 'works'
+      await writer.flush()
+      assert.equal(store.total(), 1000 + 2 * 2)
+      assert.deepEqual([writer.state().waitingRows, writer.state().lostRows], [0, 0])
+    })
 })

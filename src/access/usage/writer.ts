@@ -1,6 +1,7 @@
 import type { Clock } from '../../core/clock.ts'
 import { isServiceError, messageOf } from '../../core/error.ts'
 import { CommitInDoubt } from '../../platform/db/sql.ts'
+import { createTimeSlices, type TimeSlices } from '../../platform/process/time-slices.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { AccessStore } from '../store/store.ts'
 import { rowsOf, type UsageBatch, UsageQueue } from './queue.ts'
@@ -33,6 +34,7 @@ export type UsageWriterDeps = {
   /** Distinguishes the batches of this process from those of others. */
   readonly spoolId: string
   readonly waitingRowsMax: number
+  readonly slices?: TimeSlices | undefined
 }
 
 /**
@@ -154,12 +156,15 @@ export class UsageWriter {
     // The spool must not contain these rows without their numbers when they are sent, or the next process would send them again.
     if (this.#planned.length > 0 && this.#spooled.lacksPlan(this.#plan))
       await this.save().catch(() => this.#spooled.clear())
+    const { store, slices = createTimeSlices() } = this.#deps
     for (let batch = this.#planned[0]; batch !== undefined; batch = this.#planned[0]) {
       const mark = { spool: this.#id, seq: this.#seq, isDurable: this.#spooled.mayContain }
-      await this.#deps.store.addUsage(batch.rows, new Map(batch.used), mark)
+      await store.addUsage(batch.rows, new Map(batch.used), mark)
       this.#isInDoubt = false
       this.#planned.shift()
       this.#seq += 1
+      // SQLite writes a batch in the event loop. Each batch is a transaction with its number, so a flush may end after any of them.
+      if (this.#planned.length > 0 && slices.isSpent()) await slices.yield()
     }
   }
 
