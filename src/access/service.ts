@@ -17,6 +17,7 @@ import { createMonthReader } from './quota/month-reader.ts'
 import { openSharedLedger } from './quota/open-shared-ledger.ts'
 import { createPermits } from './quota/permits.ts'
 import type { SharedLedger } from './quota/shared-ledger.ts'
+import { createSweep } from './quota/sweep.ts'
 import { followStore } from './snapshot/follow.ts'
 import { createStoreProbe } from './store/probe.ts'
 import type { AccessStore } from './store/store.ts'
@@ -133,8 +134,10 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
   const probe = opening.use(createStoreProbe({ store, clock, lifecycle }))
   const retention = opening.use(options.usage && createUsageRetention(options.usage, { store, calendar, clock, log }))
   const months = createMonthReader({ store, memory, calendar, log, monthRead })
+  const accounts = createSweep(ledger, clock)
   const sweep = () => {
-    ledger.sweep(clock.monotonicMs())
+    calendar.update(clock.monotonicMs())
+    accounts.run()
     months.run()
   }
   const reportUsage = () =>

@@ -48,8 +48,8 @@ export type QuotaView = RemainingQuota & {
 export interface QuotaLedger {
   /** The account of the subscription. It may be kept: it is opened again when it is used after it was closed. */
   open(subscriptionId: string, terms: Terms, monotonicMs: number): QuotaAccount
-  /** Closes accounts with full buckets, which carry no information. */
-  sweep(monotonicMs: number): void
+  /** Closes accounts with full buckets, which carry no information, until `isSpent`. Returns whether it has come to the last account; if not, the next call goes on. */
+  sweep(monotonicMs: number, isSpent?: () => boolean): boolean
 }
 
 export interface QuotaAccount {

@@ -7,6 +7,7 @@ import { createTermsTable } from '../terms.ts'
 import { Calendar } from './calendar.ts'
 import type { Charge } from './charge.ts'
 import { createLedger } from './ledger.ts'
+import { createSweep } from './sweep.ts'
 
 const START = Date.parse('2026-11-15T12:00:00Z')
 const own = (changes: Partial<Limits>): Limits => ({ ...BUILT_IN_PLANS.starter, ...changes })
@@ -182,6 +183,39 @@ describe('ledger', () => {
     assert.equal(view('sub_7').remaining, 120)
     assert.equal(view('sub_8').month.used, 1)
     assert.equal(view('sub_7').month.used, 31)
+  })
+
+  test('are closed in slices of time, with a turn of the event loop after each', async () => {
+    const { charge, ledger, clock } = open(own({}))
+    for (let at = 0; at < 10; at++) charge('getSlot', `sub_${at}`)
+    clock.advance(1000)
+    let turns = 0
+    let turn = Promise.withResolvers<void>()
+    const nextTurn = () => {
+      turns += 1
+      return turn.promise
+    }
+    const sweep = createSweep(ledger, clock, () => ({ isSpent: () => true, yield: nextTurn }))
+    sweep.run()
+    sweep.run()
+    assert.deepEqual([turns, ledger.accounts()], [1, 9], 'one account in a turn, and one sweep at a time')
+    for (; turns < 100 && ledger.accounts() > 0; await Promise.resolve()) {
+      turn.resolve()
+      turn = Promise.withResolvers<void>()
+    }
+    assert.equal(ledger.accounts(), 0)
+    assert.ok(turns >= 9, `${turns}`)
+  })
+
+  test('are all examined again by the next sweep', () => {
+    const { charge, ledger, clock } = open(own({}))
+    for (let at = 0; at < 3; at++) charge('getSlot', `sub_${at}`)
+    let isDone = ledger.sweep(clock.monotonicMs(), () => true)
+    for (let slice = 0; slice < 100 && !isDone; slice++) isDone = ledger.sweep(clock.monotonicMs(), () => true)
+    assert.deepEqual([isDone, ledger.accounts()], [true, 3])
+    clock.advance(1000)
+    assert.equal(ledger.sweep(clock.monotonicMs()), true)
+    assert.equal(ledger.accounts(), 0)
   })
 
   test('at the maximum the oldest accounts are closed', () => {

@@ -11,6 +11,7 @@ import { SubscriptionQuota } from './subscription-quota.ts'
 export const ACCOUNTS_MAX = 65_536
 /** Accounts that a thread holds on to; beyond it the oldest are found again in the memory when they are used. */
 const HELD_MAX = 250_000
+const FIRST_CELL = 1
 
 export type LedgerOptions = {
   readonly calendar: Calendar
@@ -40,10 +41,17 @@ export function createLedger(options: LedgerOptions): Ledger {
   const memory = options.memory ?? new QuotaMemory(createQuotaMemory({ accountsMax, threads: 1 }), 0)
   const context: QuotaContext = { memory, calendar, limitsVersion, isShared, requestBookings }
   const held = new Map<string, SubscriptionQuota>()
+  let nextSwept = FIRST_CELL
   for (const [subscriptionId, units] of options.spentBefore ?? []) {
     const cell = memory.attach(subscriptionId, false)
     memory.setFloat(cell, ACCOUNT.month, calendar.month)
     memory.setFloat(cell, ACCOUNT.used, units)
+  }
+
+  function closeIdle(cell: number, nowMs: number): void {
+    const mayClose = () => (!isShared || !hasUnbooked(memory, cell)) && isIdle(memory, cell, nowMs)
+    const mayForget = () => memory.float(cell, ACCOUNT.used) === 0 || memory.float(cell, ACCOUNT.month) < calendar.month
+    memory.closeIf(cell, mayClose, mayForget)
   }
 
   return {
@@ -56,16 +64,17 @@ export function createLedger(options: LedgerOptions): Ledger {
       held.set(subscriptionId, account)
       return account
     },
-    sweep(monotonicMs) {
+    sweep(monotonicMs, isSpent = () => false) {
       calendar.update(monotonicMs)
       const nowMs = Math.floor(monotonicMs)
-      for (let cell = 1; cell < memory.cellsEnd; cell++) {
-        if (!memory.isAccount(cell)) continue
-        const mayClose = () => (!isShared || !hasUnbooked(memory, cell)) && isIdle(memory, cell, nowMs)
-        const mayForget = () =>
-          memory.float(cell, ACCOUNT.used) === 0 || memory.float(cell, ACCOUNT.month) < calendar.month
-        memory.closeIf(cell, mayClose, mayForget)
+      while (nextSwept < memory.cellsEnd) {
+        const cell = nextSwept
+        nextSwept += 1
+        if (memory.isAccount(cell)) closeIdle(cell, nowMs)
+        if (isSpent()) return false
       }
+      nextSwept = FIRST_CELL
+      return true
     },
     accounts: () => memory.openAccounts,
   }
