@@ -64,8 +64,8 @@ export type AccessService = Access &
     update(): AccessUpdate
     /** Sends the quota bookings and permits that threads have requested: one of them has called `wakeMain`. */
     sendRequestedBookings(): void
-    /** A thread has ended, however it did: what it counted is added to the usage, and its permits are released. Then its number may be used again. */
-    threadEnded(thread: number): void
+    /** A thread has ended, however it did: what it counted is added to the usage, and its permits are released. When that is done, its number may be used again. */
+    threadEnded(thread: number): Promise<void>
   }
 
 export type StartAccessOptions = Pick<AccessOptions, 'quota' | 'plans'> &
@@ -171,11 +171,11 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
       return { ...update(), thread, quota, calendar: calendar.shared, usage: events, ticketKey, isQuotaShared }
     },
     sendRequestedBookings: () => shared?.sendRequested(),
-    threadEnded(thread) {
+    async threadEnded(thread) {
       // Locks first: other threads may wait for them.
       memory.unlockAll(thread)
       usage.threadEnded(thread)
-      memory.permitTable.reclaim(thread)
+      await memory.permitTable.reclaim(thread, memory.cellsEnd)
     },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }

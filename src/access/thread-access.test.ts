@@ -147,7 +147,7 @@ describe('a thread with access of its own', () => {
     for (const cell of cells) dead.lock(cell)
     const table = new Int32Array(quota, 0, 1)
     lockCell(table, HEADER.lock, 3)
-    running.access.threadEnded(2)
+    await running.access.threadEnded(2)
     assert.equal(table[HEADER.lock], 0)
     assert.deepEqual(
       cells.filter((cell) => dead.int(cell, FIELD.lock) !== 0),

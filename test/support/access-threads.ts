@@ -56,7 +56,7 @@ export async function startAccessThreads(
     async kill(thread: number): Promise<void> {
       await workers.get(thread)?.terminate()
       workers.delete(thread)
-      access.threadEnded(thread)
+      await access.threadEnded(thread)
     },
     /** Units of a subscription that all threads have forwarded. */
     forwarded(subscription: number): number {

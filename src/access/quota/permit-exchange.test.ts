@@ -297,7 +297,7 @@ describe('permits of several processes', () => {
     const permits = createPermits(thread, () => exchange.sendRequested())
     assert.ok(permits.acquire('sub_a', 'wsConnections', connections(2)).ok)
     await clock.advanceAsync(5)
-    main.permitTable.reclaim(1)
+    await main.permitTable.reclaim(1, main.cellsEnd)
     isBusy = true
     exchange.send()
     await clock.advanceAsync(5)

@@ -1,4 +1,5 @@
 import type { Limits } from '../../contract/limits.ts'
+import { createTimeSlices, type TimeSlices } from '../../platform/process/time-slices.ts'
 
 /** What needs a permit while it is open; each has a limit of the same name. The kind of a permit is its index here. */
 export const PERMIT_NAMES = ['wsConnections', 'wsSubscriptions', 'grpcStreams'] as const satisfies (keyof Limits)[]
@@ -53,17 +54,21 @@ export class PermitTable {
     return false
   }
 
-  /** Releases the permits of a thread that died. */
-  reclaim(thread: number): void {
-    const perCell = this.#threads * PERMIT_KINDS
-    for (let at = thread * PERMIT_KINDS; at < this.#counts.length; at += perCell) {
-      for (let kind = 0; kind < PERMIT_KINDS; kind++) {
-        if (this.#counts[at + kind] === 0) continue
-        Atomics.store(this.#counts, at + kind, 0)
-        this.markChanged(Math.floor(at / perCell))
-      }
+  /** Releases the permits of a thread that died. Its number may be used again when they all are. */
+  async reclaim(thread: number, cellsEnd: number, slices: TimeSlices = createTimeSlices()): Promise<void> {
+    for (let cell = 1; cell < cellsEnd; cell++) {
+      this.#reclaimCell(cell, (cell * this.#threads + thread) * PERMIT_KINDS)
+      if (slices.isSpent()) await slices.yield()
     }
     for (let kind = 0; kind < PERMIT_KINDS; kind++) Atomics.store(this.#totals, thread * PERMIT_KINDS + kind, 0)
+  }
+
+  #reclaimCell(cell: number, first: number): void {
+    for (let kind = 0; kind < PERMIT_KINDS; kind++) {
+      if (this.#counts[first + kind] === 0) continue
+      Atomics.store(this.#counts, first + kind, 0)
+      this.markChanged(cell)
+    }
   }
 
   /** The account is to be published. Set after its counts have changed, so that a change during a publication is in the next one. */

@@ -43,6 +43,22 @@ describe('permits', () => {
     assert.equal(memory.find('sub_a'), 0)
   })
 
+  test('those of a thread that died are released in slices of time, all before its number is used again', async () => {
+    const buffer = createQuotaMemory({ accountsMax: 8, threads: 2 })
+    const [main, dead] = [new QuotaMemory(buffer, 0), new QuotaMemory(buffer, 1)]
+    for (let at = 0; at < 8; at++) {
+      assert.ok(createPermits(dead).acquire(`sub_${at}`, 'wsConnections', limits).ok)
+      assert.ok(createPermits(main).acquire(`sub_${at}`, 'wsConnections', limits).ok)
+    }
+    const left: number[] = []
+    const taken = () => [0, 1, 2, 3, 4, 5, 6, 7].map((at) => createPermits(main).taken(`sub_${at}`).wsConnections)
+    const turn = async () => void left.push(taken().reduce((sum, each) => sum + each, 0))
+    await main.permitTable.reclaim(1, main.cellsEnd, { isSpent: () => true, yield: turn })
+    assert.ok(left.length >= 8 && left[0] === 15, left.join())
+    assert.deepEqual(taken(), [1, 1, 1, 1, 1, 1, 1, 1])
+    assert.equal(createPermits(main).total().wsConnections, 8)
+  })
+
   test('subscriptions and kinds of permit are independent', () => {
     const permits = createPermits()
     assert.equal(permits.acquire('sub_a', 'grpcStreams', limits).ok, false)

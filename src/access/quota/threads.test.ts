@@ -159,11 +159,11 @@ describe('threads that share the accounts of a process', () => {
       threads.post(1, { ...round, seed: seed + kill + 7, endless: true })
       await until('both to have charged', () => threads.admitted(0) > 10_000 && threads.admitted(1) > 10_000, 60_000)
       await threads.kill(0)
-      accounts.permitTable.reclaim(1)
+      await accounts.permitTable.reclaim(1, accounts.cellsEnd)
       const stopped = threads.admitted(0)
       await until('the other to go on', () => threads.admitted(1) > 100_000 + stopped, 60_000)
       await threads.kill(1)
-      accounts.permitTable.reclaim(2)
+      await accounts.permitTable.reclaim(2, accounts.cellsEnd)
       const terms = compileTerms(limits)
       const ledger = createLedger({ memory: accounts, calendar: new Calendar(clock) })
       const { used } = ledger.open('sub_a', terms, 0).view(terms, 0).month

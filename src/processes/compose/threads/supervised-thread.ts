@@ -41,8 +41,8 @@ export type SupervisedThreadDeps = BaseDeps & {
   /** The thread serves: the moment to send what has changed since its start data was made. */
   readonly onReady?: (channel: ServiceChannel) => void
   readonly onRestart?: () => void
-  /** The thread has ended, by itself or on request: what it held in shared memory can be reclaimed. */
-  readonly onEnd?: () => void
+  /** The thread has ended, by itself or on request: what it held in shared memory can be reclaimed. Its next instance waits for it. */
+  readonly onEnd?: () => void | Promise<void>
 }
 
 /** A service in a thread of its own, seen from the control plane. It is restarted when it dies. */
@@ -182,7 +182,7 @@ export async function startSupervisedThread(
         await thread?.[Symbol.asyncDispose]()
         await reserved.disposeAsync()
         health.ended(name)
-        deps.onEnd?.()
+        await deps.onEnd?.()
       },
     }
   }

@@ -178,14 +178,15 @@ export function createThreadHost(settings: Settings, plan: ThreadPlan, deps: Thr
             if (nodes !== startedWith) void channel.call('reload-nodes', nodes).catch(ignore)
           },
           onRestart: () => supervision.restarted(name),
-          onEnd() {
+          async onEnd() {
             supervision.setUp(name, false)
-            access.threadEnded(index)
+            const released = access.threadEnded(index)
             limits.reclaim(index)
             memory.reclaim(index)
             own.ended()
             void reapChildren([...children], deps)
             children.clear()
+            await released
           },
         },
       )
