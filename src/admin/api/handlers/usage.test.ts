@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { openHandlers } from '../../../../test/support/admin-handlers.ts'
+import { CONTEXT } from '../../../../test/support/store-engines.ts'
 import { makeTestFolder } from '../../../platform/files/test-folder.ts'
 import type { AdminCall } from '../handler.ts'
 
@@ -43,6 +44,48 @@ describe('reports of usage', () => {
     await assert.rejects(report({ by: 'year' }), { code: 'invalid-value' })
     for (const _ of [1, 2, 3]) await assert.rejects(report({ customer: 'unknown' }), { code: 'not-found' })
     assert.equal(unitsOf(await report({})), 10, 'a report that failed is not counted any more')
+  })
+
+  test('a customer with more than 100 subscriptions gets a report that reads their usage and no other', async () => {
+    using folder = makeTestFolder()
+    await using api = await openReports(folder.path)
+    const { body: large } = await api.call('customerAdd', { body: { name: 'large', contact: '' } })
+    const { id: customerId } = large as { id: string }
+    await api.store.change(CONTEXT, async (tx) => {
+      for (let at = 0; at < 104; at++)
+        await tx.put('subscriptions', {
+          ...{
+            id: `sub_large${at}`,
+            customerId,
+            name: `large-${at}`,
+            plan: 'pro',
+            products: ['bundle'],
+            overrides: {},
+          },
+          ...{ state: 'active', createdAt: at, validUntil: null },
+        })
+      return { audit: { action: 'test.fill', subjects: [customerId] }, result: undefined }
+    })
+    const usage = Array.from({ length: 103 }, (_, at) => ({
+      ...{ subscriptionId: `sub_large${at}`, hour: HOUR, interface: 'rpc' as const },
+      ...{ ...COUNTS, units: at + 1, bytes: 0 },
+    }))
+    await api.store.addUsage(usage, new Map())
+    const { usagePages } = api.store
+    let rows = 0
+    api.store.usagePages = async function* (selection) {
+      assert.ok(selection.subscriptionId !== undefined, 'the usage of all customers is not read')
+      for await (const page of usagePages(selection)) {
+        rows += page.length
+        yield page
+      }
+    }
+    const { body } = await api.call('usage', { ...CALL, query: { customer: 'large' } })
+    const report = body as { items: { units: number }[]; rest: unknown }
+    assert.equal(unitsOf({ body }), (103 * 104) / 2)
+    assert.deepEqual([report.items.length, report.items[0]?.units], [101, 103])
+    assert.deepEqual(report.rest, { subscriptions: 3, calls: 6, units: 6, refused: 3, bytes: 0 })
+    assert.equal(rows, 2 * 103, 'once for the largest, once for their lines')
   })
 
   test('a report ends when its client is gone, and releases the connection to the store', async () => {

@@ -1,7 +1,8 @@
 import { createFirstInOrder } from '../../../access/first-in-order.ts'
 import { lookUp } from '../../../access/provisioning/context.ts'
 import { type Counts, sumCounts } from '../../../access/store/counts.ts'
-import type { UsageSelection } from '../../../access/store/model.ts'
+import type { Subscription, UsageSelection } from '../../../access/store/model.ts'
+import type { Page } from '../../../access/store/page.ts'
 import {
   addUsageLine,
   groupUsage,
@@ -21,6 +22,8 @@ import { textOf } from './query.ts'
 
 /** Subscriptions with lines of their own; those with fewer units are one sum. */
 const SUBSCRIPTIONS_SHOWN = 100
+/** Subscriptions of a customer that are listed in one read of the store. */
+const SUBSCRIPTIONS_AT_ONCE = 500
 const LINES_MAX = 10_000
 /** Rows of the store that one report reads. */
 const ROWS_MAX = 2_000_000
@@ -31,8 +34,8 @@ const NO_COUNTS: Counts = { calls: 0, units: 0, refused: 0 }
 const OTHERS = ''
 
 type Grouping = UsageGrouping | 'interface'
-/** The ids of few subscriptions, or a condition on all. */
-type Selection = { readonly ids: readonly string[] } | { readonly isSelected: (subscriptionId: string) => boolean }
+/** The ids of subscriptions, or all. */
+type Selection = { readonly ids: readonly string[] } | 'all'
 /** What a report reads, until its client is gone. */
 type ReportRange = UsagePeriod & Pick<AdminCall, 'signal'>
 
@@ -42,7 +45,7 @@ export function usageHandlers(deps: HandlerDeps): Pick<AdminHandlers, 'usage'> {
 
   /** Runs a report unless too many are under way. One of a single subscription is short. */
   async function limited<T>(selection: Selection, report: () => Promise<T>): Promise<T> {
-    if ('ids' in selection && selection.ids.length <= 1) return report()
+    if (selection !== 'all' && selection.ids.length <= 1) return report()
     if (reports >= REPORTS_MAX)
       throw new ServiceError('busy', `${REPORTS_MAX} reports of usage are under way (limit: reports)`, {
         fix: 'Retry later, or choose a subscription.',
@@ -66,11 +69,23 @@ export function usageHandlers(deps: HandlerDeps): Pick<AdminHandlers, 'usage'> {
         `subscription "${sub.name}" does not belong to customer "${customer.name}"`,
       )
     if (sub !== undefined) return { ids: [sub.id] }
-    if (customer === undefined) return { isSelected: () => true }
-    const where = { customerId: customer.id }
-    const { items, next } = await store.page('subscriptions', { where, limit: SUBSCRIPTIONS_SHOWN })
-    if (next === null) return { ids: items.map(({ id }) => id) }
-    return { isSelected: (id) => snapshot().subscription(id)?.customerId === customer.id }
+    return customer === undefined ? 'all' : { ids: await subscriptionsOf(customer.id, call.signal) }
+  }
+
+  async function subscriptionsOf(customerId: string, signal: AbortSignal): Promise<string[]> {
+    const ids: string[] = []
+    for (let after: string | null = ''; after !== null; ) {
+      throwIfGone(signal)
+      const page: Page<Subscription> = await store.page('subscriptions', {
+        where: { customerId },
+        order: 'id',
+        after,
+        limit: SUBSCRIPTIONS_AT_ONCE,
+      })
+      ids.push(...page.items.map(({ id }) => id))
+      after = page.next
+    }
+    return ids
   }
 
   /** Calls back with each row of the selection, in slices of time. */
@@ -81,25 +96,28 @@ export function usageHandlers(deps: HandlerDeps): Pick<AdminHandlers, 'usage'> {
     onLine: (line: UsageLine) => void,
   ): Promise<void> {
     const slices = createTimeSlices()
-    const isSelected = 'ids' in selection ? () => true : selection.isSelected
     let rows = 0
     for await (const page of pagesOf(selection, by, period)) {
-      if (signal.aborted) throw new ServiceError('wrong-state', 'the client has closed the connection')
+      throwIfGone(signal)
       rows += page.length
-      // Those of a few subscriptions are bounded by what is kept.
-      if (rows > ROWS_MAX && !('ids' in selection))
+      // Those of one customer are bounded by what is kept.
+      if (rows > ROWS_MAX && selection === 'all')
         throw new ServiceError('invalid-value', `a report reads at most ${ROWS_MAX} rows of usage`, {
           fix: 'Choose a shorter period, a customer or a subscription.',
         })
-      for (const line of page) if (isSelected(line.subscriptionId)) onLine(line)
+      for (const line of page) onLine(line)
       if (slices.isSpent()) await slices.yield()
     }
   }
 
   async function* pagesOf(selection: Selection, by: UsageGrouping, period: UsagePeriod): AsyncGenerator<UsageLine[]> {
     const pages = by === 'method' ? methodPages : store.usagePages
-    if (!('ids' in selection)) return yield* pages(period)
-    for (const subscriptionId of selection.ids) yield* pages({ ...period, subscriptionId })
+    if (selection === 'all') return yield* pages(period)
+    for (const subscriptionId of selection.ids) {
+      // A part of its own, since a subscription without usage has no page.
+      yield []
+      yield* pages({ ...period, subscriptionId })
+    }
   }
 
   async function* methodPages(selected: UsageSelection): AsyncGenerator<UsageLine[]> {
@@ -109,7 +127,8 @@ export function usageHandlers(deps: HandlerDeps): Pick<AdminHandlers, 'usage'> {
 
   /** The subscriptions that get lines of their own, and how many there are. */
   async function topOf(selection: Selection, range: ReportRange): Promise<{ top: ReadonlySet<string>; all: number }> {
-    if ('ids' in selection) return { top: new Set(selection.ids), all: selection.ids.length }
+    if (selection !== 'all' && selection.ids.length <= SUBSCRIPTIONS_SHOWN)
+      return { top: new Set(selection.ids), all: selection.ids.length }
     const units = new Map<string, number>()
     await eachLine(
       selection,
@@ -184,6 +203,10 @@ export function usageHandlers(deps: HandlerDeps): Pick<AdminHandlers, 'usage'> {
       return { body: await limited(selection, () => report(selection, by, range)) }
     },
   }
+}
+
+function throwIfGone(signal: AbortSignal): void {
+  if (signal.aborted) throw new ServiceError('wrong-state', 'the client has closed the connection')
 }
 
 function groupingOf(text: string): Grouping {
