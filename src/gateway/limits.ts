@@ -24,7 +24,7 @@ export type LimitMemory = {
   readonly failures: SharedArrayBuffer
   /** gRPC calls by subscription that were cancelled right after they were made. */
   readonly earlyCancels: SharedArrayBuffer
-  /** What is open at a time: health watches by address, reflection calls by subscription. And bytes in memory by subscription. */
+  /** What is open at a time: health watches by address, reflection calls and unary gRPC calls by subscription. And bytes in memory by subscription. */
   readonly held: Record<Held, HeldMemory>
 }
 
@@ -32,8 +32,8 @@ type Server = 'rpc' | 'ws' | 'grpc' | 'entries'
 const SERVERS: readonly Server[] = ['rpc', 'ws', 'grpc', 'entries']
 type Bucket = 'health' | 'open' | 'documents' | 'grpcHealth' | 'pages'
 const BUCKETS: readonly Bucket[] = ['health', 'open', 'documents', 'grpcHealth', 'pages']
-type Held = 'watches' | 'reflections' | 'bytes'
-const HELD: readonly Held[] = ['watches', 'reflections', 'bytes']
+type Held = 'watches' | 'reflections' | 'unaryCalls' | 'bytes'
+const HELD: readonly Held[] = ['watches', 'reflections', 'unaryCalls', 'bytes']
 /** Subscriptions that cancel calls early, within ten seconds. */
 const CANCELLING_MAX = 10_000
 

@@ -19,6 +19,7 @@ const LIMITS: readonly string[] = [
   'pagesPerSecond',
   'documentsPerSecond',
   'reflectionStreams',
+  'grpcUnaryCalls',
   'grpcKinds',
   'grpcBlockedOwners',
   'decodedFiltersPerStream',

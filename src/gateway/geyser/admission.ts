@@ -4,6 +4,7 @@ import type { Caller } from '../../access/callers.ts'
 import { methodCost } from '../../access/plan.ts'
 import type { Charged } from '../../access/quota/charge.ts'
 import type { Clock } from '../../core/clock.ts'
+import { createHeldMemory, HeldAmounts } from '../../core/held-amounts.ts'
 import type { GrpcCall } from '../../platform/grpc/call.ts'
 import { GrpcCode, type GrpcStatus } from '../../platform/grpc/status.ts'
 import type { StreamMeter } from '../metrics.ts'
@@ -40,6 +41,16 @@ export type GeyserAdmissionDeps = {
   readonly clock: Clock
   readonly meter: Pick<StreamMeter, 'request' | 'refused'>
   readonly resetGuard: Pick<ResetFloodGuard, 'isOverLimit'>
+  /** The open unary calls of all threads; without it they are of this thread alone. */
+  readonly unaryCalls?: HeldAmounts | undefined
+}
+
+/** Open unary calls of one subscription: a quarter of the streams of one node, with 8 connections of 100 streams. */
+export const UNARY_CALLS_MAX = 200
+const UNARY_MAXIMA = { total: Number.POSITIVE_INFINITY, key: UNARY_CALLS_MAX }
+const TOO_MANY_UNARY: GrpcStatus = {
+  code: GrpcCode.resourceExhausted,
+  message: `limit reached: ${UNARY_CALLS_MAX} open unary gRPC calls; limit: grpcUnaryCalls`,
 }
 
 type RefusedCharge = { readonly ok: false; readonly status: GrpcStatus; readonly isDelayed: boolean }
@@ -47,8 +58,11 @@ type RefusedCharge = { readonly ok: false; readonly status: GrpcStatus; readonly
 /** Decides which calls of geyser.Geyser are opened. A refusal by a limit is delayed, because the common client reopens a refused stream at once. */
 export function createGeyserAdmission(
   { refusalDelayMs }: { readonly refusalDelayMs: number },
-  { access, clock, meter, resetGuard }: GeyserAdmissionDeps,
+  deps: GeyserAdmissionDeps,
 ): GeyserAdmission {
+  const { access, clock, meter, resetGuard } = deps
+  const unaryCalls = deps.unaryCalls ?? new HeldAmounts(createHeldMemory({ threads: 1 }), 0)
+
   function endAfterDelay(call: GrpcCall, end: () => void): undefined {
     endLater(call, clock, { delayMs: refusalDelayMs }, end)
   }
@@ -66,7 +80,7 @@ export function createGeyserAdmission(
       const message = `method refused: ${unenforced} of the plan limits what may be selected, and cannot be checked for this method`
       return { ok: false, status: { code: GrpcCode.permissionDenied, message } } as const
     }
-    if (isUnary(method)) return NO_PERMIT
+    if (isUnary(method)) return permitUnary(subscription)
     const acquired = access.permits.acquire(subscription, 'grpcStreams', caller.limits)
     if (acquired.ok) return acquired
     meter.refused(acquired.limitName)
@@ -74,6 +88,19 @@ export function createGeyserAdmission(
       ok: false,
       status: grpcStatusOf(refusePermit(acquired, methodCost(caller.limits, method)), access.quota(caller)),
     } as const
+  }
+
+  function permitUnary(subscription: string) {
+    if (unaryCalls.take(subscription, 1, UNARY_MAXIMA) !== undefined) {
+      meter.refused('grpcUnaryCalls', { subscription, code: 'rate-limited' })
+      return { ok: false, status: TOO_MANY_UNARY } as const
+    }
+    let isTaken = true
+    const release = () => {
+      if (isTaken) unaryCalls.release(subscription, 1)
+      isTaken = false
+    }
+    return { ok: true, release } as const
   }
 
   function charge(caller: Caller, charged: Call): Charged | RefusedCharge {
@@ -117,6 +144,3 @@ export function createGeyserAdmission(
     },
   }
 }
-
-/** Unary calls are limited by their charge alone. */
-const NO_PERMIT = { ok: true, release() {} } as const

@@ -3,6 +3,7 @@ import type { Caller } from '../../access/callers.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { GrpcCall } from '../../platform/grpc/call.ts'
 import { GrpcCode, type GrpcStatus } from '../../platform/grpc/status.ts'
+import type { GrpcStream } from '../../platform/grpc/stream.ts'
 import { createSlicedChecks } from '../../platform/process/sliced-checks.ts'
 import { createLimitedLog } from '../../platform/telemetry/limited-log.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
@@ -12,8 +13,9 @@ import type { SharedLimits } from '../limits.ts'
 import type { GatewayMetrics } from '../metrics.ts'
 import { refuseUpstream } from '../refusal.ts'
 import { createGeyserAdmission } from './admission.ts'
+import { openWithCompleteRequest } from './complete-request.ts'
 import type { DecodedStreams } from './decoded/streams.ts'
-import { GeyserCall, type GeyserCallOptions } from './geyser-call.ts'
+import { type AdmittedCall, GeyserCall, type GeyserCallOptions } from './geyser-call.ts'
 import { type DecodedMethod, isDecodedMethod, isUnary } from './methods.ts'
 import { grpcStatusOf } from './refusal.ts'
 import { createResetFloodGuard } from './reset-flood-guard.ts'
@@ -46,18 +48,57 @@ export type GeyserCalls = Disposable & {
   endStreams(withinMs: number): void
 }
 
+/** An admitted call that is being opened. */
+type Opening = Pick<AdmittedCall, 'call' | 'caller' | 'charged'> & {
+  readonly metadata: Readonly<Record<string, string>>
+  /** The call, once it is open: its node may be drained before. */
+  readonly started: { call?: GeyserCall }
+}
+
 /** Serves calls of geyser.Geyser: admits each, opens it at a node of the subscription or at the decoded shreds, and relays it until its end. */
 export function createGeyserCalls(options: GeyserCallsOptions, deps: GeyserCallsDeps): GeyserCalls {
   const { access, upstreams, connections, metrics, log, clock } = deps
   const credentialLog = createLimitedLog(clock)
   const resetGuard = createResetFloodGuard(clock, deps.limits?.earlyCancels)
-  const admission = createGeyserAdmission(options, { access, clock, meter: metrics.grpc, resetGuard })
+  const unaryCalls = deps.limits?.held.unaryCalls
+  const admission = createGeyserAdmission(options, { access, clock, meter: metrics.grpc, resetGuard, unaryCalls })
   const open = new Set<GeyserCall>()
   const checks = createSlicedChecks((call: GeyserCall) => {
     if (open.has(call)) call.check()
   })
   const onEnd = (call: GeyserCall) => void open.delete(call)
   let isEnding = false
+
+  function fail(call: GrpcCall, err: unknown): void {
+    log.error({ err }, 'gRPC call failed')
+    call.end({ code: GrpcCode.internal, message: 'internal error' })
+  }
+
+  function refundNoUpstream({ caller, charged }: Opening): GrpcStatus {
+    access.refund(caller, charged)
+    return grpcStatusOf(refuseUpstream('no-upstream'), access.quota(caller))
+  }
+
+  /** For a call that is over by the time it is opened at a node. */
+  function cancelOpened(stream: GrpcStream, { caller }: Opening): void {
+    resetGuard.cancel(stream, clock.monotonicMs(), caller.subscription.id)
+  }
+
+  function openUnary(opening: Opening): GrpcStream {
+    const { call, caller, metadata, started } = opening
+    return openWithCompleteRequest({
+      async open() {
+        // A client that leaves ends its request too.
+        if (call.isOver) return { ok: false, status: { code: GrpcCode.cancelled } }
+        const found = await upstreams.of(caller.nodeUser).grpc.open(call.path, metadata)
+        if (!found.ok) return { ok: false, status: refundNoUpstream(opening) }
+        started.call?.openedAt(found.node)
+        return found
+      },
+      cancel: (stream) => cancelOpened(stream, opening),
+      onError: (error) => fail(call, error),
+    })
+  }
 
   async function serve(call: GrpcCall, caller: Caller, method: string, remoteAddress: string): Promise<void> {
     const beganMs = clock.monotonicMs()
@@ -69,22 +110,23 @@ export function createGeyserCalls(options: GeyserCallsOptions, deps: GeyserCalls
 
     const upstream = () => upstreams.of(caller.nodeUser)
     const metadata = singleValues(call.metadata)
-    /** The call, once it is open: its node may be drained before. */
-    const started: { call?: GeyserCall } = {}
+    const started: Opening['started'] = {}
+    const opening: Opening = { call, caller, charged, metadata, started }
     const mayMove = method === 'Subscribe' && caller.limits.grpcResume
     const isMovable = mayMove ? () => started.call?.isMovable === true : undefined
     const opened =
-      decoded === undefined
-        ? await upstream().grpc.open(call.path, metadata, { isStream, isMovable })
-        : { ok: true as const, stream: decoded.open(method as DecodedMethod), node: undefined }
+      decoded !== undefined
+        ? { ok: true as const, stream: decoded.open(method as DecodedMethod), node: undefined }
+        : isStream
+          ? await upstream().grpc.open(call.path, metadata, { isStream, isMovable })
+          : { ok: true as const, stream: openUnary(opening), node: undefined }
     if (!opened.ok) {
-      access.refund(caller, charged)
       admitted.release()
-      return call.end(grpcStatusOf(refuseUpstream('no-upstream'), access.quota(caller)))
+      return call.end(refundNoUpstream(opening))
     }
     const { stream, node } = opened
     if (call.isOver && node === undefined) return stream.cancel()
-    if (call.isOver) return resetGuard.cancel(stream, clock.monotonicMs(), caller.subscription.id)
+    if (call.isOver) return cancelOpened(stream, opening)
 
     const resume =
       isMovable !== undefined && node !== undefined
@@ -103,10 +145,7 @@ export function createGeyserCalls(options: GeyserCallsOptions, deps: GeyserCalls
 
   return {
     serve(call, caller, { method, remoteAddress }) {
-      serve(call, caller, method, remoteAddress).catch((err: unknown) => {
-        log.error({ err }, 'gRPC call failed')
-        call.end({ code: GrpcCode.internal, message: 'internal error' })
-      })
+      serve(call, caller, method, remoteAddress).catch((error: unknown) => fail(call, error))
     },
     sweep: () => checks.check(open),
     get openCalls() {

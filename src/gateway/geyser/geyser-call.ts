@@ -31,7 +31,7 @@ export type AdmittedCall = {
   /** When the call began. */
   readonly beganMs: number
   readonly stream: GrpcStream
-  /** Undefined for decoded shreds. */
+  /** Undefined for decoded shreds, and for a unary call until it is opened at a node. */
   readonly node: UpstreamNode | undefined
   /** Set where the call may continue at another node. */
   readonly resume: Resume | undefined
@@ -93,6 +93,12 @@ export class GeyserCall {
   start(): void {
     this.#relay.start()
     this.check()
+  }
+
+  /** The call, which is unary, was opened at a node. */
+  openedAt(node: UpstreamNode): void {
+    this.#node = node
+    this.#atNodeSinceMs = this.#deps.clock.monotonicMs()
   }
 
   end(status: GrpcStatus): void {
