@@ -10,7 +10,7 @@ import type { HeldBytesLimit } from '../platform/http/held-bytes.ts'
 import type { RefusalRecorder } from '../platform/telemetry/refusal-log.ts'
 import type { UpstreamFailure } from '../upstreams/http-call.ts'
 
-/** A refusal, independent of the protocol that carries it. A refused call is neither forwarded nor charged, unless its data has `charged`. */
+/** A refusal, independent of the protocol that carries it. A refused call is neither forwarded nor charged, unless its data has `charged`, or its checks failed beyond `FREE_REFUSALS`. */
 export type Refusal = {
   readonly code: keyof typeof ERRORS
   readonly message: string

@@ -1,5 +1,6 @@
 import type { Access } from '../access/call-access.ts'
 import { createCustomerLog } from '../access/customer-log.ts'
+import { createFreeRefusals } from '../access/free-refusals.ts'
 import type { DocsUrl } from '../contract/errors.ts'
 import { createHeldBytes, type HeldBytes } from '../platform/http/held-bytes.ts'
 import type { StaticFiles } from '../platform/http/server/static-file.ts'
@@ -130,6 +131,7 @@ export async function startGateway(listeners: GatewayListeners, deps: GatewayDep
     meter: metrics.rpc,
     tarpit,
     heldBytes,
+    freeRefusals: createFreeRefusals(clock, limits.buckets.freeRefusals),
   })
   const wsUrl = listeners.wsUrl?.(ws.address.port)
   const http = opening.use(

@@ -4,8 +4,8 @@ import type { Access } from '../access/call-access.ts'
 import type { Caller, Refused } from '../access/callers.ts'
 import type { collectLogin } from '../access/credentials.ts'
 import { explainRefusal, type RefusedHead } from '../access/explain-refusal.ts'
+import { createFreeRefusals } from '../access/free-refusals.ts'
 import type { Charged } from '../access/quota/charge.ts'
-import { createKeyedBuckets } from '../core/keyed-buckets.ts'
 import type { BaseDeps } from '../platform/process/base-deps.ts'
 import { replaceConnectionFunctions } from './catalogue/connection-functions.ts'
 import type { ClickHouseProxy } from './clickhouse/proxy.ts'
@@ -63,13 +63,6 @@ export type Exchange = {
 export const PROXIED_DATABASES: ReadonlySet<string> = new Set([DATABASE])
 const CALL = { interface: 'indexer', method: 'query' } as const
 const UNCHARGED: ReadonlySet<string> = new Set(['TOO_MANY_SIMULTANEOUS_QUERIES', 'SOCKET_TIMEOUT'])
-/**
- * Statements and bodies of one subscription that may fail their checks without a charge. Checking is work, so those beyond the rate stay charged, which
- * limits them by the plan.
- */
-const FREE_REFUSALS = { perSecond: 10, burst: 100 }
-/** Each such part of a statement, or of its body where that is longer, counts as one more. */
-const REFUSAL_BYTES = 16 * 1024
 
 /** Charges a query, runs it and sends the result. The function that is returned throws QueryError as long as nothing was sent. */
 export function createServeQuery(
@@ -78,7 +71,7 @@ export function createServeQuery(
 ): (exchange: Exchange) => Promise<void> {
   const { access, engine, metrics, clock, random, commonHeaders } = deps
   const startedMs = clock.monotonicMs()
-  const freeRefusals = createKeyedBuckets(FREE_REFUSALS, () => clock.monotonicMs())
+  const freeRefusals = createFreeRefusals(clock)
 
   /** The query with what its body contains. Reading that is work, like the checks of a statement. */
   async function readBodyOf(exchange: Exchange, charged: Charged): Promise<Exchange['query']> {
@@ -187,8 +180,8 @@ export function createServeQuery(
 
   /** Refunds a statement or a body that was refused by its checks, as long as these are few. */
   function refundRefused({ caller, query, body }: Exchange, charged: Charged): void {
-    const checks = 1 + Math.max(query.query.length, body.length) / REFUSAL_BYTES
-    if (freeRefusals.take(caller.subscription.id, checks).ok) access.refund(caller, CALL, charged)
+    const bytes = Math.max(query.query.length, body.length)
+    if (freeRefusals.take(caller.subscription.id, bytes)) access.refund(caller, CALL, charged)
   }
 
   async function respond(exchange: Exchange, result: QueryResult): Promise<void> {

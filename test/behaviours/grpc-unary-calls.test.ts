@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, type IncomingHttpHeaders } from 'node:http2'
 import { after, before, describe, it } from 'node:test'
+import { FREE_REFUSALS } from '../../src/access/free-refusals.ts'
 import { UNARY_CALLS_MAX } from '../../src/gateway/geyser/admission.ts'
 import type { GrpcCall } from '../../src/platform/grpc/call.ts'
 import { frameMessage } from '../../src/platform/grpc/framing.ts'
@@ -93,6 +94,26 @@ describe('unary calls of geyser.Geyser', () => {
     session.destroy()
     await until('nothing is open', () => on.server.openCalls === 0)
     assert.equal(calls.length, 0)
+  })
+
+  it('are free where their request is refused, up to a rate, and charged beyond it', async () => {
+    const { token } = await on.gateway.subscribe({ overrides: { unitsPerSecond: null } })
+    const refused = FREE_REFUSALS.burst * 2
+    const unitsUsed = () => {
+      const caller = on.gateway.access.authenticate({ token }, 'bundle', Date.now())
+      assert.ok(caller.ok)
+      return on.gateway.access.quota(caller).month.used
+    }
+    const startMs = performance.now()
+    const tooLarge = Buffer.alloc(5000)
+    for (let at = 0; at < refused; at++) {
+      const { error } = await unary(on.client, PING, tooLarge, tokenMetadata(token))
+      assert.match(String(error?.details), /grpcRequestBytes/)
+    }
+    const refilled = ((performance.now() - startMs) / 1000) * FREE_REFUSALS.perSecond
+    const units = unitsUsed()
+    assert.ok(units >= refused - FREE_REFUSALS.burst - refilled - 1, `${units} units`)
+    assert.ok(units <= refused - FREE_REFUSALS.burst / 2, `${units} units`)
   })
 
   it('are limited in number for each subscription', async () => {

@@ -44,6 +44,7 @@ const LISTENERS: readonly {
           rpc: {
             authenticate: () => ({ ok: true, limits: { requestBytes: 1000 }, subscription: { id: 's' } }) as never,
             forward: broken,
+            refuseBody: broken,
             quota: () => ({ limit: null, remaining: null, resetMs: 0 }),
             countSent: () => {},
           },

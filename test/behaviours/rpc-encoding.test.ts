@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import { brotliCompressSync, gunzipSync, gzipSync } from 'node:zlib'
+import { FREE_REFUSALS } from '../../src/access/free-refusals.ts'
 import { GZIP_BODY_BYTES_MIN } from '../../src/gateway/rpc/response-encoding.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
@@ -131,14 +132,18 @@ describe('compression on the RPC server, both ways', () => {
   it('refuses a compressed request over inflateRatio although its size is allowed, and does not forward it', async () => {
     const { token: large } = await gateway.subscribe({ overrides: { requestBytes: 4 * 2 ** 20 } })
     const calls = node.calls.length
-    const response = await fetch(gateway.url, {
-      method: 'POST',
-      body: gzipSync(CALL + ' '.repeat(2 * 2 ** 20)),
-      headers: { 'content-type': 'application/json', 'content-encoding': 'gzip', 'x-token': large },
-    })
+    const body = gzipSync(CALL + ' '.repeat(2 * 2 ** 20))
+    const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip', 'x-token': large }
+    const send = () => fetch(gateway.url, { method: 'POST', body, headers })
+    const response = await send()
+    assert.equal(response.headers.get('x-ratelimit-cost'), '0')
     const { error } = (await response.json()) as { error: { message: string; data: { limit: string; size: number } } }
     assert.deepEqual([response.status, error.data.limit, error.data.size], [413, 'inflateRatio', 32])
     assert.match(error.message, /send it uncompressed/)
+    let more = response
+    for (let at = 0; at < 2 * FREE_REFUSALS.burst && more.headers.get('x-ratelimit-cost') === '0'; at++)
+      more = await send()
+    assert.deepEqual([more.status, more.headers.get('x-ratelimit-cost')], [413, '1'], 'too many are charged')
     assert.equal(node.calls.length, calls)
   })
 

@@ -1,5 +1,6 @@
 import type { Access } from '../../access/call-access.ts'
 import type { Caller } from '../../access/callers.ts'
+import { createFreeRefusals } from '../../access/free-refusals.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { GrpcCall } from '../../platform/grpc/call.ts'
 import { GrpcCode, type GrpcStatus } from '../../platform/grpc/status.ts'
@@ -62,6 +63,7 @@ export function createGeyserCalls(options: GeyserCallsOptions, deps: GeyserCalls
   const resetGuard = createResetFloodGuard(clock, deps.limits?.earlyCancels)
   const unaryCalls = deps.limits?.held.unaryCalls
   const admission = createGeyserAdmission(options, { access, clock, meter: metrics.grpc, resetGuard, unaryCalls })
+  const freeRefusals = createFreeRefusals(clock, deps.limits?.buckets.freeRefusals)
   const open = new Set<GeyserCall>()
   const checks = createSlicedChecks((call: GeyserCall) => {
     if (open.has(call)) call.check()
@@ -135,7 +137,7 @@ export function createGeyserCalls(options: GeyserCallsOptions, deps: GeyserCalls
     const check = decoded && ((request: Uint8Array) => decoded.check(method as DecodedMethod, request))
     const admittedCall = { call, caller, charged, admitted, isStream, remoteAddress, beganMs }
     const entry = new GeyserCall({ ...admittedCall, stream, node, resume, check }, options, {
-      ...{ access, admission, connections, metrics, resetGuard, credentialLog, log, clock, onEnd },
+      ...{ access, admission, freeRefusals, connections, metrics, resetGuard, credentialLog, log, clock, onEnd },
     })
     started.call = entry
     open.add(entry)

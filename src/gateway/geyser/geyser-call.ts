@@ -1,6 +1,7 @@
 import type { Call } from '../../access/admission.ts'
 import type { Access } from '../../access/call-access.ts'
 import type { Caller } from '../../access/callers.ts'
+import type { FreeRefusals } from '../../access/free-refusals.ts'
 import type { ProductKey } from '../../contract/products.ts'
 import type { Clock, Timer } from '../../core/clock.ts'
 import type { GrpcCall } from '../../platform/grpc/call.ts'
@@ -49,6 +50,7 @@ export type GeyserCallOptions = {
 export type GeyserCallDeps = {
   readonly access: Access
   readonly admission: GeyserAdmission
+  readonly freeRefusals: FreeRefusals
   readonly connections: Connections
   readonly metrics: Pick<GatewayMetrics, 'grpc' | 'resumes'>
   readonly resetGuard: Pick<ResetFloodGuard, 'cancel'>
@@ -183,11 +185,12 @@ export class GeyserCall {
     return this.#deps.admission.chargeAgain(open, this.#caller, charged)
   }
 
-  #onRefused({ rule, code, isFirst }: RefusedMessage): void {
-    const { access, metrics } = this.#deps
+  #onRefused({ rule, code, isFirst, bytes }: RefusedMessage): void {
+    const { access, metrics, freeRefusals } = this.#deps
     const { caller, charged } = this.#opened
-    if (isFirst) access.refund(caller, charged)
-    metrics.grpc.refused(rule, { subscription: caller.subscription.id, code })
+    const subscription = caller.subscription.id
+    if (isFirst && freeRefusals.take(subscription, bytes)) access.refund(caller, charged)
+    metrics.grpc.refused(rule, { subscription, code })
   }
 
   async #continueAtNext({ next }: Resume): Promise<NextNode | undefined> {

@@ -73,11 +73,16 @@ test('twenty pings in ten seconds are free, further ones are charged; none count
 test('a refused request ends the call and is not charged; only for the first the charge of the call is due back', () => {
   const { gate, on } = openGate()
   assert.equal(gate.accepts(NO_ACCOUNT), false)
-  assert.deepEqual(on.refused, [{ rule: 'readable', code: 'invalid-params', isFirst: true }])
+  assert.deepEqual(on.refused, [{ rule: 'readable', code: 'invalid-params', isFirst: true, bytes: NO_ACCOUNT.length }])
   gate.accepts(SLOTS)
   on.limits = { ...on.limits, grpcKinds: ['accounts'] }
   assert.equal(gate.accepts(SLOTS), false)
-  assert.deepEqual(on.refused.at(-1), { rule: 'grpcKinds', code: 'invalid-params', isFirst: false })
+  assert.deepEqual(on.refused.at(-1), {
+    rule: 'grpcKinds',
+    code: 'invalid-params',
+    isFirst: false,
+    bytes: SLOTS.length,
+  })
   assert.deepEqual(
     on.ended.map(({ code }) => code),
     [GrpcCode.invalidArgument, GrpcCode.invalidArgument],
@@ -111,7 +116,7 @@ test('a message that the server refuses is reported by its limit, and the size f
   onRefused?.({ code: GrpcCode.resourceExhausted, limit: 'grpcRequestBytes' })
   onRefused?.({ code: GrpcCode.invalidArgument })
   assert.deepEqual(on.refused, [
-    { rule: 'grpcRequestBytes', code: 'too-large', isFirst: true },
-    { rule: 'readable', code: 'invalid-params', isFirst: true },
+    { rule: 'grpcRequestBytes', code: 'too-large', isFirst: true, bytes: 0 },
+    { rule: 'readable', code: 'invalid-params', isFirst: true, bytes: 0 },
   ])
 })

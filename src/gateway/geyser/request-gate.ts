@@ -36,6 +36,8 @@ export type RefusedMessage = {
   readonly rule: string
   readonly code: 'invalid-params' | 'too-large'
   readonly isFirst: boolean
+  /** Bytes of the message that were read, inflated. */
+  readonly bytes: number
 }
 
 /** Pings that are not charged within this time; further ones are charged like a request. */
@@ -63,8 +65,8 @@ export function createRequestGate(deps: RequestGateDeps): RequestGate {
     return ++pings <= FREE_PINGS
   }
 
-  function refuse({ rule, message }: Problem): false {
-    deps.onRefused({ rule, code: 'invalid-params', isFirst })
+  function refuse({ rule, message }: Problem, bytes: number): false {
+    deps.onRefused({ rule, code: 'invalid-params', isFirst, bytes })
     deps.end({ code: GrpcCode.invalidArgument, message })
     return false
   }
@@ -86,13 +88,15 @@ export function createRequestGate(deps: RequestGateDeps): RequestGate {
           rule: limit ?? 'readable',
           code: limit === undefined ? 'invalid-params' : 'too-large',
           isFirst,
+          // One that is too large is not read beyond its prefix.
+          bytes: limit === 'inflateRatio' ? requestBytesMax(method, limits()) : 0,
         }),
     },
     accepts(request) {
       const verdict = policy === undefined ? NOT_LIMITED : policy(request, limits())
-      if (!verdict.ok) return refuse(verdict)
+      if (!verdict.ok) return refuse(verdict, request.length)
       const problem = checkAddresses(method, request) ?? deps.check?.(request)
-      if (problem !== undefined) return refuse(problem)
+      if (problem !== undefined) return refuse(problem, request.length)
       if (!isStream && !isFirst) {
         deps.end({ code: GrpcCode.internal, message: 'more than one request for a unary call' })
         return false

@@ -5,7 +5,7 @@ import type { DocsUrl } from '../../contract/errors.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Random } from '../../core/random.ts'
 import { createUlidSource } from '../../core/ulid.ts'
-import { gunzipBytes, INFLATE_RATIO_MAX } from '../../platform/http/gzip.ts'
+import { gunzipBytes, INFLATE_RATIO_MAX, inflatedBytesMax } from '../../platform/http/gzip.ts'
 import type { HeldBytes } from '../../platform/http/held-bytes.ts'
 import { contentFieldsOf, isJsonRequest, JSON_REQUIRED, splitTarget } from '../../platform/http/request-headers.ts'
 import type { HttpResponse, PostHandler, PostHead, Responder } from '../../platform/http/server/post.ts'
@@ -100,9 +100,11 @@ class RpcPost implements Responder {
     return this.#refuse(refuseSize('requestBytes', this.bodyBytesMax))
   }
 
-  #overRatio(): HttpResponse {
-    this.#deps.meter.refused('inflateRatio', { subscription: this.#caller.subscription.id, code: 'too-large' })
-    return this.#refuse(refuseRatio(INFLATE_RATIO_MAX))
+  /** A body that is too large only when inflated, or inflates too far: that is work, also where it is refused. */
+  #refuseInflated(limit: 'requestBytes' | 'inflateRatio', bytes: number): HttpResponse {
+    this.#deps.meter.refused(limit, { subscription: this.#caller.subscription.id, code: 'too-large' })
+    const refusal = limit === 'requestBytes' ? refuseSize(limit, this.bodyBytesMax) : refuseRatio(INFLATE_RATIO_MAX)
+    return this.#deps.rpc.refuseBody(this.#caller, refusal, this, bytes)
   }
 
   holdBody(bytes: number): HttpResponse | undefined {
@@ -132,8 +134,9 @@ class RpcPost implements Responder {
     // A copy: the bytes are valid only until `onBody` returns.
     const outcome = await gunzipBytes(Buffer.from(compressed), this)
     if (outcome.ok) this.#forward(outcome.body)
-    else if (outcome.reason === 'too-large') this.respond(this.tooLarge())
-    else if (outcome.reason === 'ratio') this.respond(this.#overRatio())
+    else if (outcome.reason === 'too-large') this.respond(this.#refuseInflated('requestBytes', this.bodyBytesMax))
+    else if (outcome.reason === 'ratio')
+      this.respond(this.#refuseInflated('inflateRatio', inflatedBytesMax(compressed.length)))
     // A body that cannot be gunzipped is refused as one that is not JSON.
     else this.#forward(NOTHING)
   }

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import type { Call } from '../../access/admission.ts'
 import type { Access } from '../../access/call-access.ts'
 import type { Caller } from '../../access/callers.ts'
+import { createFreeRefusals, FREE_REFUSALS } from '../../access/free-refusals.ts'
 import { BUILT_IN_PLANS } from '../../access/plan.ts'
 import type { Charged } from '../../access/quota/charge.ts'
 import { createManualClock } from '../../core/clock.ts'
@@ -48,9 +49,11 @@ function open(failure: UpstreamFailure) {
     meter: { request() {}, refused() {} } as unknown as ListenerMeter,
     tarpit: {} as AuthTarpit,
     heldBytes: createHeldBytes({ bytesMax: 1e9, ownerBytesMax: 1e9, waitMs: 1000 }, clock),
+    freeRefusals: createFreeRefusals(clock),
   })
   return {
     charges: () => charges.size,
+    clock,
     sent,
     expected,
     respond(body: string): HttpResponse {
@@ -128,4 +131,21 @@ test("null parameters are none, as Solana's Rust clients send them", () => {
   assert.equal(sent, '{"jsonrpc":"2.0","id":0,"method":"getVersion"}')
   assert.equal(on.respond('{"jsonrpc":"2.0","id":0,"method":"getVersion","params":7}').status, 200)
   assert.match(String(on.respond('{"jsonrpc":"2.0","id":0,"method":"getVersion","params":7}').body), /-32600/)
+})
+
+test('bodies that fail their checks are free up to a rate, and charged beyond it', () => {
+  const on = open({ kind: 'no-upstream', isSent: false })
+  const bodies = ['{', '7', '[]', '{"jsonrpc":"2.0","id":1}']
+  for (let at = 0; at < FREE_REFUSALS.burst / 2; at++) on.respond(bodies[at % bodies.length] as string)
+  assert.equal(on.charges(), 0)
+  // Larger than the rest of the burst.
+  const large = on.respond(`{${' '.repeat(FREE_REFUSALS.burst * 16 * 1024)}`)
+  assert.deepEqual([on.charges(), large.headers['x-ratelimit-cost']], [1, '5'])
+  assert.match(String(large.body), /-32700/)
+  for (let at = 0; at < FREE_REFUSALS.burst; at++) on.respond('{')
+  assert.ok(on.charges() > FREE_REFUSALS.burst / 2 - 2, String(on.charges()))
+  on.clock.advance(1000)
+  const before = on.charges()
+  assert.equal(on.respond('{').headers['x-ratelimit-cost'], '0')
+  assert.equal(on.charges(), before)
 })

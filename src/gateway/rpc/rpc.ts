@@ -3,7 +3,9 @@ import type { Access } from '../../access/call-access.ts'
 import type { Caller } from '../../access/callers.ts'
 import type { PresentedToken } from '../../access/credentials.ts'
 import { explainRefusal } from '../../access/explain-refusal.ts'
+import type { FreeRefusals } from '../../access/free-refusals.ts'
 import type { Charged, RemainingQuota } from '../../access/quota/charge.ts'
+import { OTHER_METHOD } from '../../access/terms.ts'
 import type { ProductKey } from '../../contract/products.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { HeldBytes } from '../../platform/http/held-bytes.ts'
@@ -37,6 +39,7 @@ export type RpcDeps = {
   readonly meter: Pick<ListenerMeter, 'request' | 'refused' | 'late'>
   readonly tarpit: AuthTarpit
   readonly heldBytes: HeldBytes
+  readonly freeRefusals: FreeRefusals
 }
 
 export type Rpc = {
@@ -49,6 +52,8 @@ export type Rpc = {
   ): Caller | { readonly ok: false; readonly response: HttpResponse | Promise<HttpResponse> }
   /** Forwards the calls of a body and sends the response. The bytes are valid only until this returns. */
   forward(caller: Caller, body: Buffer, request: RpcRequest, responder: Responder): void
+  /** Refuses a body of this size by its checks: charged where too many are. */
+  refuseBody(caller: Caller, refusal: Refusal, request: RefusableRequest, bytes: number): HttpResponse
   /** What is left of the caller's units. */
   quota(caller: Caller): RemainingQuota
   /** Counts bytes of a response's body that were sent to the caller. */
@@ -66,8 +71,11 @@ export type RpcHead = RefusableRequest & {
 /** A call as it is sent to the node. */
 type SentCall = { readonly text: string; readonly id: string | undefined; readonly bodyBytes: number | undefined }
 
+type CallItem = Extract<RpcItem, { readonly call: RpcCall }>
+type ChargedRefusal = { readonly quota: RemainingQuota; readonly cost: number }
+
 /** Token, then body, then each call against the quota. Admitted calls are forwarded; refused ones get their response here. */
-export function createRpc({ access, forward, clock, meter, tarpit, heldBytes }: RpcDeps): Rpc {
+export function createRpc({ access, forward, clock, meter, tarpit, heldBytes, freeRefusals }: RpcDeps): Rpc {
   const forwardBatch = createForwardBatch({ access, forward, meter, heldBytes, countRefusal })
   return {
     authenticate(head, presented, nowMs, product = 'bundle') {
@@ -87,29 +95,46 @@ export function createRpc({ access, forward, clock, meter, tarpit, heldBytes }: 
         return forwardCall(request, caller, call, { text, id: call.id, bodyBytes: text.length }, responder)
       }
       // Decoded anyway, other bytes than UTF-8 would be forwarded with replacement characters.
-      if (!isUtf8(bytes)) return responder.respond(freeResponse(caller, refuseBody('parse-error', request)))
+      const refuseAs = (body: string) => responder.respond(refuseItems(caller, body, request, bytes.length))
+      if (!isUtf8(bytes)) return refuseAs(refuseBody('parse-error', request))
       const body = readRpcBody(bytes.toString('utf8'), caller.limits, request)
-      if (body.kind === 'refused') return responder.respond(freeResponse(caller, body.response))
+      if (body.kind === 'refused') return refuseAs(body.response)
       if (body.kind === 'too-many') {
         meter.refused('batchItems', { subscription: caller.subscription.id, code: 'too-large' })
-        return responder.respond(refuse(refuseSize('batchItems', body.limit), request, { quota: access.quota(caller) }))
+        return responder.respond(refuseChecked(caller, refuseSize('batchItems', body.limit), request, bytes.length))
       }
-      if (!body.batch) return forwardItem(request, caller, body.items[0] as RpcItem, responder)
+      const [item] = body.items
+      if (!body.batch && item !== undefined && 'refusal' in item) return refuseAs(item.refusal)
+      if (!body.batch) return forwardItem(request, caller, item as CallItem, responder)
       forwardBatch(request, caller, body.items, responder)
     },
 
+    refuseBody: refuseChecked,
     quota: access.quota,
     countSent: (caller, bytes) => access.countBytes(caller, 'rpc', bytes),
   }
 
-  /** A response of the gateway itself, which costs nothing. */
-  function freeResponse(caller: Caller, body: string): HttpResponse {
-    return { status: 200, headers: jsonHeaders(access.quota(caller), 0), body }
+  /** Charges a body that its checks have refused, unless it is free. Where the plan has no units for it, that is the refusal. */
+  function chargeRefused(caller: Caller, request: RefusableRequest, bytes: number): ChargedRefusal | HttpResponse {
+    if (freeRefusals.take(caller.subscription.id, bytes)) return { quota: access.quota(caller), cost: 0 }
+    const admission = access.admit(caller, { interface: 'rpc', method: OTHER_METHOD })
+    if (admission.ok) return { quota: admission, cost: admission.cost }
+    const quota = 'limit' in admission ? admission : access.quota(caller)
+    return refuse(countRefusal(admission, OTHER_METHOD), request, { quota })
   }
 
-  function forwardItem(request: RpcRequest, caller: Caller, item: RpcItem, responder: Responder): void {
-    if ('refusal' in item) return responder.respond(freeResponse(caller, item.refusal))
-    const { call } = item
+  function refuseChecked(caller: Caller, refusal: Refusal, request: RefusableRequest, bytes: number): HttpResponse {
+    const charged = chargeRefused(caller, request, bytes)
+    return 'status' in charged ? charged : refuse(refusal, request, charged)
+  }
+
+  /** The same where the body is no call: the refusal is in the response alone, as JSON-RPC has it. */
+  function refuseItems(caller: Caller, body: string, request: RefusableRequest, bytes: number): HttpResponse {
+    const charged = chargeRefused(caller, request, bytes)
+    return 'status' in charged ? charged : { status: 200, headers: jsonHeaders(charged.quota, charged.cost), body }
+  }
+
+  function forwardItem(request: RpcRequest, caller: Caller, { call }: CallItem, responder: Responder): void {
     const sentId = call.id === undefined || isFastPathId(call.id) ? call.id : '0'
     const sent = { text: writeCall(call, sentId), id: sentId, bodyBytes: undefined }
     forwardCall(request, caller, call, sent, responder)

@@ -45,6 +45,11 @@ export const INFLATE_RATIO_MAX = 32
 /** Up to this size the ratio is not checked. */
 const RATIO_FREE_BYTES = 64 * 1024
 
+/** What the ratio allows a body of this size to inflate to. */
+export function inflatedBytesMax(packedBytes: number): number {
+  return Math.max(RATIO_FREE_BYTES, packedBytes * INFLATE_RATIO_MAX)
+}
+
 /** The window of a frame is allocated before anything is inflated. 8 MiB is what every decoder has to support (RFC 9659). */
 const ZSTD_WINDOW_LOG_MAX = 23
 
@@ -63,7 +68,7 @@ function inflation(
   decompress: (packed: Uint8Array, maxOutputLength: number, done: CompressCallback) => void,
 ): Inflation {
   return (packed, { bodyBytesMax }) => {
-    const byRatio = Math.max(RATIO_FREE_BYTES, packed.length * INFLATE_RATIO_MAX)
+    const byRatio = inflatedBytesMax(packed.length)
     const beyond = byRatio < bodyBytesMax ? 'ratio' : 'too-large'
     return new Promise((resolve) => {
       decompress(packed, Math.min(byRatio, bodyBytesMax), (error, body) => {
