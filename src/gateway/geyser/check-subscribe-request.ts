@@ -10,7 +10,7 @@ import { SubscribeRequestSchema } from '../../solana/gen/geyser_pb.ts'
 import { encodeMessage, readMessageJson } from '../../solana/geyser/protobuf.ts'
 import { checkAddresses } from './addresses.ts'
 import { requestBytesMax } from './methods.ts'
-import { isSelectionLimited, type Policy, type PolicyVerdict, policyOf, requestFieldsMax } from './policy.ts'
+import { isSelectionLimited, type PolicyVerdict, policyOf, requestFieldsMax } from './policy.ts'
 
 /** Bytes of the JSON text, also where the plan allows larger bodies or more accounts. */
 const CHECK_BYTES_MAX = 1024 * 1024
@@ -91,7 +91,7 @@ async function check(body: Buffer, limits: Limits): Promise<Verdict | { readonly
     return refuse('grpcRequestBytes', tooLarge(`a message of ${request.length} bytes`, bytesMax).message as string)
   }
   await slices.yield()
-  const policy = policyOf('Subscribe') as Policy
+  const policy = policyOf('Subscribe')
   const allowed = policy(request, limits)
   await slices.yield()
   const verdict = allowed.ok ? (checkAddresses('Subscribe', request) ?? allowed) : allowed

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { SubscribeRequestSchema } from '../../solana/gen/geyser_pb.ts'
 import { encodeMessage } from '../../solana/geyser/protobuf.ts'
-import { type Policy, type PolicyLimits, policyOf } from './policy.ts'
+import { type PolicyLimits, policyOf } from './policy.ts'
 
 /** Whether every node reads a request as the gateway does: fields that are known, sent once, and readable. */
 
 const KEYS = ['a', 'b', 'c', 'd', 'e', 'f']
 const LIMIT: PolicyLimits = { grpcAccountsPerStream: 4, grpcKinds: null, grpcBlockedOwners: [] }
-const subscribe = policyOf('Subscribe') as Policy
+const subscribe = policyOf('Subscribe')
 
 /** A field of bytes with this number. */
 const field = (number: number, bytes: Uint8Array) => Buffer.concat([Buffer.from([number * 8 + 2, bytes.length]), bytes])
@@ -62,7 +62,7 @@ const UNKNOWN: [string, string, Uint8Array, string][] = [
 test('refuses an unknown field by its number where the plan decides what may be selected', () => {
   for (const [limit, limits] of SELECTING) {
     for (const [method, what, request, where] of UNKNOWN) {
-      const verdict = (policyOf(method) as Policy)(request, limits)
+      const verdict = policyOf(method)(request, limits)
       assert.ok(!verdict.ok && verdict.rule === 'knownFields', `${method}: ${what}`)
       assert.ok(verdict.message.includes(`${where} is not known here and could select updates, which ${limit}`))
       assert.match(verdict.message, /rule knownFields, leave it out$/)
@@ -72,7 +72,7 @@ test('refuses an unknown field by its number where the plan decides what may be 
 
 test('passes an unknown field where the plan does not, counting the accounts it could hold', () => {
   for (const [method, what, request] of UNKNOWN) {
-    const verdict = (policyOf(method) as Policy)(request, LIMIT)
+    const verdict = policyOf(method)(request, LIMIT)
     assert.ok(verdict.ok && !verdict.isPing, `${method}: ${what}`)
   }
   const hidden = (bytes: number) => subscribe(Buffer.concat([SLOTS, field(13, Buffer.alloc(bytes))]), LIMIT)
@@ -102,7 +102,7 @@ test('a unary call with known fields passes on every plan', () => {
     ['IsBlockhashValid', Buffer.concat([field(1, Buffer.from('hash')), flag(2)])],
   ]
   for (const [, limits] of [...SELECTING, ['none', LIMIT] as const])
-    for (const [method, request] of requests) assert.ok((policyOf(method) as Policy)(request, limits).ok, method)
+    for (const [method, request] of requests) assert.ok(policyOf(method)(request, limits).ok, method)
 })
 
 test('refuses bytes that are no request', () => {

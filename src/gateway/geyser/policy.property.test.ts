@@ -6,12 +6,12 @@ import { subscribeRequests } from '../../../test/support/subscribe-requests.ts'
 import { GRPC_KINDS } from '../../contract/limits.ts'
 import { type CuckooFilter, type SubscribeRequest, SubscribeRequestSchema } from '../../solana/gen/geyser_pb.ts'
 import { decodeMessage, encodeMessage } from '../../solana/geyser/protobuf.ts'
-import { type Policy, policyOf } from './policy.ts'
+import { policyOf } from './policy.ts'
 
 const UNLIMITED = { grpcAccountsPerStream: null, grpcKinds: null, grpcBlockedOwners: [] }
 /** Allows every kind by name, so that unknown fields are refused. */
 const ALL_KINDS = { ...UNLIMITED, grpcKinds: GRPC_KINDS }
-const policy = policyOf('Subscribe') as Policy
+const policy = policyOf('Subscribe')
 
 /** What a node that decodes the request would count. */
 function countDecoded(request: SubscribeRequest) {

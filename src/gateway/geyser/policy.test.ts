@@ -3,11 +3,11 @@ import { test } from 'node:test'
 import { GRPC_KINDS } from '../../contract/limits.ts'
 import { SubscribeDeshredRequestSchema, SubscribeRequestSchema } from '../../solana/gen/geyser_pb.ts'
 import { encodeMessage } from '../../solana/geyser/protobuf.ts'
-import { type Policy, type PolicyLimits, policyOf } from './policy.ts'
+import { type PolicyLimits, policyOf } from './policy.ts'
 
 const KEYS = ['a', 'b', 'c', 'd', 'e', 'f']
 const LIMIT: PolicyLimits = { grpcAccountsPerStream: 4, grpcKinds: null, grpcBlockedOwners: [] }
-const subscribe = policyOf('Subscribe') as Policy
+const subscribe = policyOf('Subscribe')
 type Request = Parameters<typeof encodeMessage<typeof SubscribeRequestSchema>>[1]
 const check = (request: Request, limits: Partial<PolicyLimits> = {}) =>
   subscribe(encodeMessage(SubscribeRequestSchema, request), { ...LIMIT, ...limits })
@@ -166,7 +166,7 @@ test('every map of filters in the proto files is a kind of plans, and every othe
       }
       kinds.add(name)
       const others = GRPC_KINDS.filter((kind) => kind !== name)
-      const verdict = (policyOf(method) as Policy)(field(number, named()), { ...LIMIT, grpcKinds: others })
+      const verdict = policyOf(method)(field(number, named()), { ...LIMIT, grpcKinds: others })
       assert.ok(!verdict.ok, `${schema.name}.${name} passes the plan`)
       assert.deepEqual([verdict.rule, verdict.filter], ['grpcKinds', { kind: name, name: 'n' }])
     }
@@ -181,7 +181,7 @@ test('every list of texts in the filters of the proto files counts as accounts',
       for (const list of filters.message.fields) {
         if (list.fieldKind !== 'list' || list.listKind !== 'scalar') continue
         const five = Buffer.concat(Array.from({ length: 5 }, () => field(list.number, Buffer.from('a'))))
-        const verdict = (policyOf(method) as Policy)(field(filters.number, named(field(2, five))), LIMIT)
+        const verdict = policyOf(method)(field(filters.number, named(field(2, five))), LIMIT)
         assert.ok(!verdict.ok && verdict.rule === 'grpcAccountsPerStream', `${filters.message.name}.${list.name}`)
       }
     }
@@ -222,8 +222,8 @@ test('shortens a long filter name', () => {
   assert.ok(!verdict.ok && verdict.message.length < 300)
 })
 
-test('has a policy for SubscribeDeshred and unary calls, and none for unknown methods', () => {
-  const policy = policyOf('SubscribeDeshred') as Policy
+test('has a policy for SubscribeDeshred and unary calls, and counts what the requests of unknown methods could name', () => {
+  const policy = policyOf('SubscribeDeshred')
   const many = {
     deshredTransactions: { d: { accountInclude: ['a', 'b'], accountExclude: ['c'], accountRequired: ['d', 'e'] } },
   }
@@ -238,7 +238,12 @@ test('has a policy for SubscribeDeshred and unary calls, and none for unknown me
     grpcKinds: ['accounts'],
   })
   assert.ok(!slots.ok && slots.rule === 'grpcKinds' && slots.filter?.kind === 'slots')
-  for (const method of ['SubscribeGossip', 'toString']) assert.equal(policyOf(method), undefined)
+  for (const method of ['SubscribeGossip', 'toString'])
+    for (const [accounts, ok] of [
+      [4, true],
+      [5, false],
+    ] as const)
+      assert.equal(policyOf(method)(Buffer.alloc(accounts * 32), LIMIT).ok, ok, `${accounts} accounts of ${method}`)
 })
 
 /** What a request may take of an event loop; the best of five runs counts. */

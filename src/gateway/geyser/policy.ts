@@ -52,14 +52,20 @@ const POLICIES: ReadonlyMap<string, Policy> = new Map<string, Policy>([
     .map(({ name, input }): [string, Policy] => [name, (request, limits) => checkUnary(input, request, limits)]),
 ])
 
-/** The policy of a method whose requests the plan limits. */
-export function policyOf(method: string): Policy | undefined {
-  return POLICIES.get(method)
+export function policyOf(method: string): Policy {
+  return POLICIES.get(method) ?? checkUnknown
+}
+
+/** Requests of a method that is not known here count as the accounts they could hold, like the unknown fields of one that is. */
+function checkUnknown(request: Uint8Array, { grpcAccountsPerStream: max }: PolicyLimits): PolicyVerdict {
+  const accounts = Math.floor(request.length / ACCOUNT_BYTES_MIN)
+  if (max !== null && accounts > max) return tooManyUnknown(accounts, max)
+  return { ok: true, accounts, filters: {}, isPing: false, fromSlot: undefined }
 }
 
 /** The limit of the plan that cannot be enforced for this method, because its requests are not understood. */
 export function undecidedBy(method: string, limits: PolicyLimits): 'grpcKinds' | 'grpcBlockedOwners' | undefined {
-  return policyOf(method) === undefined ? selectionLimitOf(limits) : undefined
+  return !POLICIES.has(method) ? selectionLimitOf(limits) : undefined
 }
 
 /** The limit that decides what may be selected. Under it a field that is not known here is refused, since it could select anything. */

@@ -104,6 +104,10 @@ test('a unary call has one request; a method that is not known here passes', () 
   assert.deepEqual([unary.on.charges, unary.on.ended[0]?.code], [0, GrpcCode.internal])
   const unknown = openGate({ method: 'SubscribeGossip' })
   assert.equal(unknown.gate.accepts(Buffer.from('anything')), true)
+  unknown.on.limits = { ...unknown.on.limits, grpcAccountsPerStream: 4 }
+  assert.equal(unknown.gate.accepts(Buffer.alloc(4 * 32)), true)
+  assert.equal(unknown.gate.accepts(Buffer.alloc(5 * 32)), false, 'it could name more accounts than the plan allows')
+  assert.equal(unknown.on.refused[0]?.rule, 'grpcAccountsPerStream')
 })
 
 test('a message that the server refuses is reported by its limit, and the size follows the plan', () => {

@@ -44,9 +44,6 @@ export type RefusedMessage = {
 const FREE_PINGS = 20
 const FREE_PINGS_MS = 10_000
 
-/** The verdict for methods whose messages the plan does not limit. */
-const NOT_LIMITED: PolicyPass = { ok: true, accounts: 0, filters: {}, isPing: false, fromSlot: undefined }
-
 /** Checks each request against the plan and charges it. What is refused is neither forwarded nor charged. */
 export function createRequestGate(deps: RequestGateDeps): RequestGate {
   const { method, isStream, limits, monotonicMs } = deps
@@ -93,7 +90,7 @@ export function createRequestGate(deps: RequestGateDeps): RequestGate {
         }),
     },
     accepts(request) {
-      const verdict = policy === undefined ? NOT_LIMITED : policy(request, limits())
+      const verdict = policy(request, limits())
       if (!verdict.ok) return refuse(verdict, request.length)
       const problem = checkAddresses(method, request) ?? deps.check?.(request)
       if (problem !== undefined) return refuse(problem, request.length)
