@@ -142,6 +142,19 @@ export const UPSTREAMS_ALERTS: readonly Alert[] = [
     labels: AT,
   },
   {
+    name: 'SluiceNoWebSocketUpstream',
+    expr: 'sluice_upstreams_ws_down == 1',
+    for: '1m',
+    severity: 'page',
+    summary: 'No node of Sluice at {{ $labels.instance }} takes WebSocket connections: subscriptions get nothing.',
+    does: [
+      '`sluice upstream list` shows each node, `sluice doctor` tests their WebSocket addresses. Behind a proxy, see whether it lets WebSocket through.',
+    ],
+    fires: { 'sluice_upstreams_ws_down{instance="a"}': flat(1) },
+    quiet: { 'sluice_upstreams_ws_down{instance="a"}': flat(0) },
+    labels: AT,
+  },
+  {
     name: 'SluiceNoUpstream',
     expr: 'rate(sluice_upstreams_no_upstream_total[5m]) > 0',
     for: '1m',

@@ -261,6 +261,7 @@ export const UPSTREAMS_PANELS: readonly Panel[] = [
     unit: 'short',
     queries: [
       gauge('sluice_upstreams_ws_connections', 'upstream'),
+      worst('sluice_upstreams_ws_down', 'instance'),
       gauge('sluice_upstreams_ws_subscriptions', 'upstream'),
       gauge('sluice_upstreams_grpc_streams', 'upstream'),
     ],

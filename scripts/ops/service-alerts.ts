@@ -53,6 +53,19 @@ export const SERVICES_ALERTS: readonly Alert[] = [
     labels: AT,
   },
   {
+    name: 'SluiceTipsLost',
+    expr: 'increase(sluice_sender_tip_events_lost_total[10m]) > 0',
+    for: '0s',
+    severity: 'ticket',
+    summary: 'Sluice at {{ $labels.instance }} could not write tips of landed transactions to its ledger.',
+    does: [
+      'The disk of the state folder is full or failing: `sluice status` shows why. The transactions landed; `sluice tip stats` shows how many events its sums lack.',
+    ],
+    fires: { 'sluice_sender_tip_events_lost_total{instance="a"}': grows(1) },
+    quiet: { 'sluice_sender_tip_events_lost_total{instance="a"}': flat(4) },
+    labels: AT,
+  },
+  {
     name: 'SluiceShredAlarm',
     expr: 'sluice_shreds_alarm == 1',
     for: '1m',

@@ -76,7 +76,7 @@ export const SENDER_PANELS: readonly Panel[] = [
     title: 'Tips',
     how: 'Lamports per second of transactions that landed and succeeded.',
     unit: 'short',
-    queries: [rate('sluice_sender_tip_lamports_total')],
+    queries: [rate('sluice_sender_tip_lamports_total'), counted('sluice_sender_tip_events_lost_total')],
   },
   {
     title: 'Journal failures',

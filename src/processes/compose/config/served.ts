@@ -1,5 +1,4 @@
 import type { NoticesOptions } from '../../../admin/notices/options.ts'
-import { offeredProducts } from '../../../contract/product-options.ts'
 import type { LoadedConfig } from '../../../platform/config/file.ts'
 import type { Config, ConfigPart } from './config.ts'
 
@@ -56,7 +55,7 @@ export function servedParts(config: Config): ConfigPart[] {
 
 /** Why ShredStream Decoded has nothing to deliver although a port or the product is on; undefined where it has, or is off. */
 export function undecodedReason({ bundle, products }: Config, parts: readonly ConfigPart[]): string | undefined {
-  const isOffered = offeredProducts(products).has('shreds-decoded')
+  const isOffered = products['shreds-decoded'].status === 'preview'
   if (!parts.includes('bundle') || !(isOffered || bundle.entries.enabled)) return undefined
   const names = [
     ...(bundle.entries.enabled ? ['bundle.entries'] : []),
