@@ -97,7 +97,7 @@ export const PROCESS_ALERTS: readonly Alert[] = [
     severity: 'page',
     summary: 'The listener {{ $labels.door }} of Sluice at {{ $labels.instance }} has reached its connection limit.',
     does: [
-      '`sluice top` shows whether one customer causes it. A port takes 20,000 connections, which no option changes: lower `addressConnectionsMax` of that listener if few addresses have most of them, or add a machine.',
+      '`sluice top` shows whether one customer causes it. A port takes 20,000 connections, which no option changes (that of the execution service 10,000 more than `execution.connectionsMax`): lower `addressConnectionsMax` of that listener if few addresses have most of them, or add a machine.',
     ],
     fires: { 'sluice_process_connections_refused_total{door="rpc",reason="connections",instance="a"}': grows(5) },
     quiet: { 'sluice_process_connections_refused_total{door="rpc",reason="connections",instance="a"}': flat(5) },

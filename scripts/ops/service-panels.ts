@@ -76,13 +76,13 @@ export const SENDER_PANELS: readonly Panel[] = [
     title: 'Tips',
     how: 'Lamports per second of transactions that landed and succeeded.',
     unit: 'short',
-    queries: [rate('sluice_sender_tip_lamports_total'), counted('sluice_sender_tip_events_lost_total')],
+    queries: [rate('sluice_sender_tip_lamports_total')],
   },
   {
     title: 'Journal failures',
-    how: 'Failed writes to the journal of accepted transactions.',
+    how: 'Failed writes to the journal of accepted transactions, and events of tips that could not be written to the ledger.',
     unit: 'short',
-    queries: [counted('sluice_sender_journal_failures_total')],
+    queries: [counted('sluice_sender_journal_failures_total'), counted('sluice_sender_tip_events_lost_total')],
   },
 ]
 

@@ -1,5 +1,6 @@
 import { isExecutionMetric } from '../contract/execution-routes.ts'
 import { createClientAddress } from '../platform/net/client-address.ts'
+import type { ConnectionCapsOptions } from '../platform/net/connection-caps.ts'
 import { createCors } from './api/cors.ts'
 import { startHttpEndpoint } from './api/http.ts'
 import type { Views } from './api/views.ts'
@@ -34,6 +35,21 @@ export type Endpoints = AsyncDisposable & {
   beginLameDuck(): void
   /** Closes WebSockets with 1012, finishes responses in flight, closes the listener. */
   drain(deadlineMs: number): Promise<void>
+}
+
+/** Connections for HTTP, besides WebSockets. */
+const HTTP_CONNECTIONS_MAX = 10_000
+const HTTP_CONNECTIONS_PER_ADDRESS_MAX = 200
+
+/** Of the port: above what the limits of WebSockets allow, so that those decide. */
+export function listenerCaps({
+  connectionsMax,
+  connectionsPerAddress,
+}: Pick<ExecutionSettings, 'connectionsMax' | 'connectionsPerAddress'>): ConnectionCapsOptions {
+  return {
+    connectionsMax: connectionsMax + HTTP_CONNECTIONS_MAX,
+    perAddressMax: connectionsPerAddress + HTTP_CONNECTIONS_PER_ADDRESS_MAX,
+  }
 }
 
 /** WebSocket, JSON-RPC, REST, metrics and the page on one listener. All of them take their work from one budget per client. */
@@ -73,7 +89,7 @@ export async function startEndpoints(
   const { isSimulated } = source
   const http = opening.use(
     await startHttpEndpoint(
-      { listen: options.listen },
+      { listen: options.listen, caps: listenerCaps(options) },
       {
         ...policy,
         log,

@@ -87,7 +87,7 @@ test('keeps growing the delay for a node that fails soon after recovery, and res
 
 describe('a failed response that may be due to its call', () => {
   const doubt = ({ breaker }: ReturnType<typeof setUp>, count: number) => {
-    for (let at = 0; at < count; at++) breaker.recordDoubtful(false)
+    for (let at = 0; at < count; at++) breaker.recordDoubtful({ isLikelyForAll: false, customer: 'one' })
   }
 
   test('does not open it, however many there are: a probe decides, at most one in a second', () => {
@@ -106,6 +106,29 @@ describe('a failed response that may be due to its call', () => {
     assert.equal(on.breaker.state, 'open')
   })
 
+  test('opens it where the calls of three customers failed and none succeeded, though the probes do', () => {
+    const failFor = ({ breaker }: ReturnType<typeof setUp>, ...customers: string[]) => {
+      for (const customer of customers) breaker.recordDoubtful({ isLikelyForAll: false, customer })
+    }
+    const on = setUp()
+    failFor(on, ...Array.from({ length: 50 }, (_, at) => (at % 2 === 0 ? 'one' : 'two')))
+    on.breaker.recordProbe(true)
+    assert.equal(on.breaker.state, 'closed')
+    failFor(on, 'three')
+    assert.equal(on.breaker.state, 'open')
+    const served = setUp()
+    failFor(served, 'one', 'two', 'one', 'two')
+    served.breaker.record(true)
+    failFor(served, 'three', 'one', 'three', 'one', 'two')
+    assert.equal(served.breaker.state, 'open')
+    const healthy = setUp()
+    for (let at = 0; at < 100; at++) {
+      failFor(healthy, `customer-${at}`)
+      if (at % 2 === 1) healthy.breaker.record(true)
+    }
+    assert.equal(healthy.breaker.state, 'closed')
+  })
+
   test('does not bring forward what other failures do', () => {
     const on = setUp()
     doubt(on, 1000)
@@ -118,14 +141,14 @@ describe('a failed response that may be due to its call', () => {
 
   test('is decided at once where it is likely for all calls, and by a share of the calls too', () => {
     const refused = setUp()
-    refused.breaker.recordDoubtful(true)
+    refused.breaker.recordDoubtful({ isLikelyForAll: true })
     assert.equal(refused.probes(), 1)
     refused.breaker.recordProbe(false)
     assert.equal(refused.breaker.state, 'open')
     const mixed = setUp()
     for (let at = 0; at < 20; at++) {
       if (at % 2 === 0) mixed.breaker.record(true)
-      else mixed.breaker.recordDoubtful(false)
+      else mixed.breaker.recordDoubtful({ isLikelyForAll: false })
     }
     assert.deepEqual([mixed.probes(), mixed.breaker.recent()], [1, { calls: 20, failures: 10 }])
   })
@@ -146,7 +169,7 @@ test('property: is never open for longer than the maximum, and only a probe clos
           const changed = changes.length
           if (step === 'wait') clock.advance(waitMs)
           else if (step.startsWith('probe')) breaker.recordProbe(step === 'probe-good')
-          else if (step === 'doubtful') breaker.recordDoubtful(waitMs % 2 === 0)
+          else if (step === 'doubtful') breaker.recordDoubtful({ isLikelyForAll: waitMs % 2 === 0 })
           else breaker.record(step === 'good')
           const after = breaker.state
           if (before === 'open' && after === 'open' && changed === changes.length) {

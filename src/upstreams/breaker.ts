@@ -8,15 +8,15 @@ export type BreakerState = 'closed' | 'open' | 'half-open'
 
 /**
  * A circuit breaker for one node. It opens after some failures in a row, or when too large a share of recent calls failed. Failed responses that may be
- * due to their calls do not open it: a probe decides, so that the calls of one customer cannot take the node from all. After a growing delay with jitter
- * it is half-open and requests one probe; only a probe can close it.
+ * due to their calls do not open it while they are those of one or two customers: a probe decides, so that no customer can take the node from all. After a
+ * growing delay with jitter it is half-open and requests one probe; only a probe can close it.
  */
 export type Breaker = Disposable & {
   readonly state: BreakerState
   /** Records a call. Ignored unless closed: responses to old calls neither close it nor keep it open. */
   record(isGood: boolean, nowMs?: number): void
-  /** Records a failed response that may be due to the content of its call. `isLikelyForAll`: a probe decides at once. */
-  recordDoubtful(isLikelyForAll: boolean, nowMs?: number): void
+  /** Records a failed response that may be due to the content of its call. */
+  recordDoubtful(failure: DoubtfulFailure, nowMs?: number): void
   recordProbe(isGood: boolean): void
   /** Opens it: the node is known to fail. */
   trip(): void
@@ -24,6 +24,13 @@ export type Breaker = Disposable & {
   reset(): void
   /** Calls and failures of the last ten seconds. */
   recent(): { readonly calls: number; readonly failures: number }
+}
+
+export type DoubtfulFailure = {
+  /** A probe decides at once. */
+  readonly isLikelyForAll: boolean
+  /** Whose call it was, where it was a customer's. */
+  readonly customer?: string | undefined
 }
 
 export type BreakerDeps = {
@@ -37,6 +44,8 @@ export type BreakerDeps = {
 const WINDOW_MS = 10_000
 /** Between two probes that decide about doubtful failures, however many there are. */
 const DOUBT_MS = 1000
+/** A node whose probes succeed and that has failed the calls of so many customers, with no good call between them, fails for all. */
+const CUSTOMERS_MIN = 3
 
 export function createBreaker(options: BreakerOptions, deps: BreakerDeps): Breaker {
   const { clock, random } = deps
@@ -49,6 +58,9 @@ export function createBreaker(options: BreakerOptions, deps: BreakerDeps): Break
   /** The next probe decides whether it opens. */
   let isInDoubt = false
   let doubtedAtMs = Number.NEGATIVE_INFINITY
+  /** Since the last good call. Good probes do not count: a node may respond to nothing else. */
+  const failedCustomers = new Set<string>()
+  let failedCalls = 0
   let closedAtMs = Number.NEGATIVE_INFINITY
   let timer: Timer | undefined
 
@@ -69,8 +81,14 @@ export function createBreaker(options: BreakerOptions, deps: BreakerDeps): Break
     timer.unref?.()
   }
 
+  function forgetFailed(): void {
+    failedCustomers.clear()
+    failedCalls = 0
+  }
+
   function close(): void {
     inRow = 0
+    forgetFailed()
     doubtfulInRow = 0
     calls = createRollingWindow({ windowMs: WINDOW_MS })
     failures = createRollingWindow({ windowMs: WINDOW_MS })
@@ -105,13 +123,17 @@ export function createBreaker(options: BreakerOptions, deps: BreakerDeps): Break
       if (breaker.state !== 'closed') return
       calls.add(1, nowMs)
       if (!isGood) failures.add(1, nowMs)
+      else if (failedCalls > 0) forgetFailed()
       count(isGood)
     },
-    recordDoubtful(isLikelyForAll, nowMs = clock.monotonicMs()) {
+    recordDoubtful({ isLikelyForAll, customer }, nowMs = clock.monotonicMs()) {
       if (breaker.state !== 'closed') return
       calls.add(1, nowMs)
       doubtful.add(1, nowMs)
       doubtfulInRow += 1
+      failedCalls += 1
+      if (customer !== undefined && failedCustomers.size < CUSTOMERS_MIN) failedCustomers.add(customer)
+      if (failedCustomers.size === CUSTOMERS_MIN && failedCalls >= options.failuresInRow) return open()
       if (isInDoubt || nowMs - doubtedAtMs < DOUBT_MS || !(isLikelyForAll || isDoubted(nowMs))) return
       isInDoubt = true
       doubtedAtMs = nowMs

@@ -199,7 +199,8 @@ class ForwardedCall {
     const isFault = replyClass === 'refused' || replyClass === 'broken'
     if (isFault) {
       node.failed(`HTTP ${reply.head.status}`)
-      node.breaker.recordDoubtful(CREDENTIAL_STATUSES.has(reply.head.status), nowMs)
+      const isLikelyForAll = CREDENTIAL_STATUSES.has(reply.head.status)
+      node.breaker.recordDoubtful({ isLikelyForAll, customer: this.#request.subscription }, nowMs)
     } else node.breaker.record(true, nowMs)
     this.#meter.call(isFault ? 'failed' : 'answered', tookMs)
     if (isGood) {

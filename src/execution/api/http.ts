@@ -20,6 +20,7 @@ import { sendJson, sendText } from '../../platform/http/server/reply.ts'
 import { requestIdOf } from '../../platform/http/server/request-id.ts'
 import { type HttpServer, startHttpServer } from '../../platform/http/server/server.ts'
 import { type StaticFile, type StaticFiles, sendStaticFile } from '../../platform/http/server/static-file.ts'
+import type { ConnectionCapsOptions } from '../../platform/net/connection-caps.ts'
 import type { ListenerOptions } from '../../platform/net/listener.ts'
 import type { ListenerMetrics } from '../../platform/net/listener-metrics.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
@@ -76,7 +77,10 @@ const HEALTH = { perSecond: 50, burst: 2000 }
 const NO_PAGE = 'Sluice execution service. Status: /v1/status  Stream: WebSocket on /v1/ws\n'
 
 /** REST, JSON-RPC, Prometheus metrics and the dashboard, on the port of the stream. No request changes the state of the service. */
-export function startHttpEndpoint(options: { listen: ListenerOptions }, deps: HttpServerDeps): Promise<HttpServer> {
+export function startHttpEndpoint(
+  options: { listen: ListenerOptions; caps?: ConnectionCapsOptions },
+  deps: HttpServerDeps,
+): Promise<HttpServer> {
   const refusePath = createPathRules(pathsOf(deps), { isPreflighted: true, upgradePaths: STREAM_PATHS })
   const health = createKeyedBuckets(HEALTH, () => deps.clock.monotonicMs())
   return startHttpServer(options, {
