@@ -1,3 +1,4 @@
+import { recordOf } from '../core/record-of.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import {
   DELAY_BOUNDS_MICROS,
@@ -133,12 +134,13 @@ export function shredsMetrics(
       overruns.inc(Math.max(0, report.overruns - overrunsSeen))
       overrunsSeen = report.overruns
       const byState: Record<DestinationState, number> = { sending: 0, paused: 0, trying: 0 }
+      const unsentByReason = recordOf(UNSENT_REASONS, () => 0)
       for (const each of destinations) {
         const index = destinationIndexOf(each.lease.subscriptionId)
         const destination = (index === undefined ? undefined : DESTINATION_LABELS[index - 1]) ?? 'more'
         let unsentPackets = 0
         for (const reason of UNSENT_REASONS) {
-          unsent.inc({ reason }, each.unsent[reason])
+          unsentByReason[reason] += each.unsent[reason]
           unsentPackets += each.unsent[reason]
         }
         byState[each.state] += 1
@@ -147,6 +149,7 @@ export function shredsMetrics(
         unsentByDestination.inc({ seat: destination }, unsentPackets)
         refusals.inc(each.refusals)
       }
+      for (const reason of UNSENT_REASONS) unsent.inc({ reason }, unsentByReason[reason])
       for (const state of DESTINATION_STATES) states.set(byState[state], { state })
     },
   }

@@ -111,3 +111,17 @@ test('the echo of an address that is stored in another spelling proves it', () =
   challenger.receive(challengePacket(code), { ip: '2a00::5', port: destination.port })
   assert.deepEqual(proven, [`sub_1 ${code}`])
 })
+
+test('the code of a challenge is computed once, not at every decision', () => {
+  const { challenger } = start()
+  let reads = 0
+  const destination: Destination = {
+    ...DESTINATION,
+    get id() {
+      reads += 1
+      return 'sub_2/pending'
+    },
+  }
+  for (let times = 0; times < 10; times++) challenger.setChallenges([{ subscriptionId: 'sub_2', destination }])
+  assert.equal(reads, 1)
+})

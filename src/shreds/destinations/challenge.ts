@@ -1,4 +1,5 @@
 import { challengeCodeOf } from '../../access/provisioning/destinations.ts'
+import type { Destination } from '../../access/store/model.ts'
 import { messageOf } from '../../core/error.ts'
 import { canonicalIp } from '../../platform/net/ip-range.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
@@ -54,6 +55,14 @@ type OpenChallenge = {
 
 export function createChallenger({ log, key, send, prove, onSent }: ChallengerDeps): Challenger {
   let open = new Map<string, OpenChallenge>()
+  /** A changed destination is another object. */
+  const codes = new WeakMap<Destination, string>()
+
+  function codeOf(destination: Destination): string {
+    const code = codes.get(destination) ?? challengeCodeOf(key, destination)
+    codes.set(destination, code)
+    return code
+  }
 
   async function storeProof(code: string, challenge: OpenChallenge): Promise<void> {
     challenge.isProving = true
@@ -76,7 +85,7 @@ export function createChallenger({ log, key, send, prove, onSent }: ChallengerDe
         const { port, setAt } = destination
         // As the system reports the source of a packet.
         const ip = canonicalIp(destination.ip)
-        const code = challengeCodeOf(key, destination)
+        const code = codeOf(destination)
         next.set(code, open.get(code) ?? { subscriptionId, ip, port, setAt, probesSent: 0, isProving: false })
       }
       open = next

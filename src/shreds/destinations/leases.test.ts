@@ -4,7 +4,7 @@ import { CHALLENGE_MS } from '../../access/provisioning/destinations.ts'
 import type { Destination, Subscription } from '../../access/store/model.ts'
 import { SKEW_MS } from '../../access/validity.ts'
 import { type Candidate, candidatesOf, type DestinationsSnapshot, decideLeases, type LeaseRefusal } from './leases.ts'
-import type { DestinationRules } from './rules.ts'
+import { createDestinationCheck, type DestinationRules } from './rules.ts'
 
 const NOW = 1_800_000_000_000
 const RULES: DestinationRules = {
@@ -50,7 +50,8 @@ function candidate(
     ...more,
   }
 }
-const decide = (...candidates: Candidate[]) => decideLeases(candidates, { rules: RULES, leasesMax: 3 }, NOW)
+const decide = (...candidates: Candidate[]) =>
+  decideLeases(candidates, { check: createDestinationCheck(RULES), leasesMax: 3 }, NOW)
 
 const TABLE: readonly (readonly [string, LeaseRefusal | 'leased', Candidate])[] = [
   ['proven', 'leased', candidate()],
@@ -174,4 +175,23 @@ test('looks candidates up by destination, not by subscription', () => {
     ],
   )
   assert.equal(lookups, destinations.length)
+})
+
+test('an address is checked once, not at every decision, until its destination changes', () => {
+  class Counted extends Set<string> {
+    lookups = 0
+    override has(value: string): boolean {
+      this.lookups += 1
+      return super.has(value)
+    }
+  }
+  const ownAddresses = new Counted(['1.2.3.4'])
+  const options = { check: createDestinationCheck({ ...RULES, ownAddresses }), leasesMax: 3 }
+  const given = candidate()
+  const refusals = (each: Candidate) => [...decideLeases([each], options, NOW).refusals.values()]
+  assert.deepEqual(refusals(given), ['own-address'])
+  const once = ownAddresses.lookups
+  for (let times = 0; times < 10; times++) assert.deepEqual(refusals(given), ['own-address'])
+  assert.equal(ownAddresses.lookups, once)
+  assert.deepEqual(refusals({ ...given, destination: { ...given.destination, ip: '1.2.3.5' } }), [])
 })

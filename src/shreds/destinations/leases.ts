@@ -2,9 +2,8 @@ import { isOpenChallenge, pendingId } from '../../access/provisioning/destinatio
 import type { AccessSnapshot } from '../../access/snapshot/snapshot.ts'
 import type { Customer, Destination, Subscription } from '../../access/store/model.ts'
 import { SKEW_MS } from '../../access/validity.ts'
-import { canonicalIp } from '../../platform/net/ip-range.ts'
 import type { Lease } from '../relay/protocol.ts'
-import { type DestinationRefusal, type DestinationRules, refusalOf } from './rules.ts'
+import type { DestinationCheck, DestinationRefusal } from './rules.ts'
 
 /** Why a subscription with a destination gets no shreds now. */
 export type LeaseRefusal =
@@ -62,7 +61,7 @@ export type DestinationsSnapshot = Pick<AccessSnapshot, 'destinations' | 'destin
 /** Decides which candidates get shreds now, why the others do not, and which addresses to challenge. */
 export function decideLeases(
   candidates: readonly Candidate[],
-  options: { readonly rules: DestinationRules; readonly leasesMax: number },
+  options: { readonly check: DestinationCheck; readonly leasesMax: number },
   nowMs: number,
 ): LeaseDecisions {
   const leases: Lease[] = []
@@ -75,18 +74,19 @@ export function decideLeases(
     const state = stateOf(candidate, nowMs)
     if (state === undefined) {
       for (const waiting of [destination, pending]) {
-        if (!isOpenChallenge(waiting, nowMs) || refusalOf(waiting, options.rules) !== undefined) continue
+        if (!isOpenChallenge(waiting, nowMs)) continue
+        const { address, refusal } = options.check(waiting)
         // Provisioning refuses an address that another subscription has; this check also holds when the store contains duplicates.
-        if (challenged.has(addressOf(waiting))) continue
-        challenged.add(addressOf(waiting))
+        if (refusal !== undefined || challenged.has(address)) continue
+        challenged.add(address)
         challenges.push({ subscriptionId: subscription.id, destination: waiting })
       }
     }
-    const address = addressOf(destination)
+    const { address, refusal: addressRefusal } = options.check(destination)
     const refusal =
       state ??
       faultOf(destination) ??
-      refusalOf(destination, options.rules) ??
+      addressRefusal ??
       (taken.has(address) ? 'taken' : leases.length >= options.leasesMax ? 'too-many' : undefined)
     if (refusal !== undefined) {
       refusals.set(subscription.id, refusal)
@@ -96,10 +96,6 @@ export function decideLeases(
     leases.push({ subscriptionId: subscription.id, ip: destination.ip, port: destination.port })
   }
   return { leases, refusals, challenges }
-}
-
-function addressOf({ ip, port }: Destination): string {
-  return `${canonicalIp(ip)} ${port}`
 }
 
 function stateOf({ subscription, customerState }: Candidate, nowMs: number): LeaseRefusal | undefined {

@@ -19,12 +19,28 @@ export type DestinationRefusal =
   | 'own-address'
   | 'source-port'
 
+/** What the rules decide about a destination, and its address in one spelling. */
+export type DestinationCheck = (destination: Address) => CheckedDestination
+
+type Address = { readonly ip: string; readonly port: number }
+type CheckedDestination = { readonly address: string; readonly refusal: DestinationRefusal | undefined }
+
 const PORT_MIN = 1024
 
-export function refusalOf(
-  { ip, port }: { readonly ip: string; readonly port: number },
-  rules: DestinationRules,
-): DestinationRefusal | undefined {
+/** Checks each destination once: leases are decided twice a second for thousands of them. A changed destination is another object. */
+export function createDestinationCheck(rules: DestinationRules): DestinationCheck {
+  const checked = new WeakMap<Address, CheckedDestination>()
+  return (destination) => {
+    const known = checked.get(destination)
+    if (known !== undefined) return known
+    const address = `${canonicalIp(destination.ip)} ${destination.port}`
+    const result = { address, refusal: refusalOf(destination, rules) }
+    checked.set(destination, result)
+    return result
+  }
+}
+
+export function refusalOf({ ip, port }: Address, rules: DestinationRules): DestinationRefusal | undefined {
   const kind = addressKind(ip)
   if (kind === undefined) return 'not-literal'
   const isOwn = kind === 'loopback' || isOwnAddress(ip, rules)

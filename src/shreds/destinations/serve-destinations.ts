@@ -8,7 +8,7 @@ import type { RelayWorker } from '../relay/relay-in-worker.ts'
 import type { Challenger } from './challenge.ts'
 import { createLabelIndexes } from './label-indexes.ts'
 import { candidatesOf, decideLeases, type LeaseDecisions } from './leases.ts'
-import type { DestinationRules } from './rules.ts'
+import { createDestinationCheck, type DestinationRules } from './rules.ts'
 
 /** Follows the access store: decides which destinations the relay sends to, and which ones are challenged. */
 export type ServedDestinations = {
@@ -51,10 +51,18 @@ export function createServedDestinations(
       ownAddresses: ownAddresses(),
       sourcePort: relay.ready.address.port,
     }
+    let check = createDestinationCheck(rules)
     let candidates = candidatesOf(access.snapshot())
 
     function decide(): LeaseDecisions {
-      return decideLeases(candidates, { rules, leasesMax: options.max }, clock.nowMs())
+      return decideLeases(candidates, { check, leasesMax: options.max }, clock.nowMs())
+    }
+
+    function readOwnAddresses(): void {
+      const found = ownAddresses()
+      if (found.symmetricDifference(rules.ownAddresses).size === 0) return
+      rules = { ...rules, ownAddresses: found }
+      check = createDestinationCheck(rules)
     }
 
     function follow(): void {
@@ -86,9 +94,7 @@ export function createServedDestinations(
     )
     for (const timer of [
       clock.setRepeating(FOLLOW_MS, follow),
-      clock.setRepeating(OWN_ADDRESSES_MS, () => {
-        rules = { ...rules, ownAddresses: ownAddresses() }
-      }),
+      clock.setRepeating(OWN_ADDRESSES_MS, readOwnAddresses),
     ]) {
       timer.unref?.()
       following.use(timer)

@@ -2,7 +2,6 @@ import { Calendar, HOUR_MS } from '../../access/quota/calendar.ts'
 import { setBounded } from '../../core/bounded-map.ts'
 import type { Clock } from '../../core/clock.ts'
 import { messageOf } from '../../core/error.ts'
-import { recordOf } from '../../core/record-of.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { DestinationReport, RelayReport } from '../relay/protocol.ts'
 import { type DeliveryRow, type ReportStore, SUM_NAMES } from './store.ts'
@@ -30,7 +29,7 @@ export function startDeliveryReports(
   options: { readonly reportDays: number; readonly recordedMs?: number | undefined },
   { store, clock, log }: DeliveryReportsDeps,
 ): DeliveryReports {
-  const pending = new Map<string, DeliveryRow>()
+  const pending = new Map<string, SummedRow>()
   /** By hour; few, since each flush writes them. */
   const pendingDelays = new Map<number, number[]>()
   const totals = new Map<string, { packets: number; bytes: number; unsent: number }>()
@@ -84,10 +83,11 @@ export function startDeliveryReports(
     }
   }
 
-  function add(row: DeliveryRow): void {
+  function add(row: SummedRow): void {
     const key = `${row.hour} ${row.subscriptionId}`
     const before = pending.get(key)
-    pending.set(key, before === undefined ? row : sumOf(before, row))
+    if (before !== undefined) return addTo(before, row)
+    pending.set(key, row)
     if (pending.size <= PENDING_ROWS_MAX) return
     const [oldest] = pending.keys()
     pending.delete(oldest as string)
@@ -143,17 +143,18 @@ export function deliveryStart(hour: number, by: DeliveryGrouping): number {
 
 /** Sums the rows of each subscription per hour, per day or over all time. */
 export function sumDelivery(rows: readonly DeliveryRow[], by: DeliveryGrouping): DeliveryRow[] {
-  const sums = new Map<string, DeliveryRow>()
+  const sums = new Map<string, SummedRow>()
   for (const row of rows) {
     const from = deliveryStart(row.hour, by)
     const key = `${from} ${row.subscriptionId}`
     const before = sums.get(key)
-    sums.set(key, before === undefined ? { ...row, hour: from } : sumOf(before, row))
+    if (before === undefined) sums.set(key, { ...row, hour: from })
+    else addTo(before, row)
   }
   return [...sums.values()]
 }
 
-function rowOf(hour: number, report: DestinationReport): DeliveryRow {
+function rowOf(hour: number, report: DestinationReport): SummedRow {
   return {
     hour,
     subscriptionId: report.lease.subscriptionId,
@@ -172,13 +173,16 @@ function rowOf(hour: number, report: DestinationReport): DeliveryRow {
   }
 }
 
-function sumOf(a: DeliveryRow, b: DeliveryRow): DeliveryRow {
-  const least = (x: number | null, y: number | null) => (x === null ? y : y === null ? x : Math.min(x, y))
-  const most = (x: number | null, y: number | null) => (x === null ? y : y === null ? x : Math.max(x, y))
-  return {
-    ...a,
-    ...recordOf(SUM_NAMES, (name) => a[name] + b[name]),
-    firstSlot: least(a.firstSlot, b.firstSlot),
-    lastSlot: most(a.lastSlot, b.lastSlot),
-  }
+/** Changed in place: thousands of destinations report five times a second. */
+type SummedRow = { -readonly [Field in keyof DeliveryRow]: DeliveryRow[Field] }
+
+function addTo(sum: SummedRow, row: DeliveryRow): void {
+  for (const name of SUM_NAMES) sum[name] += row[name]
+  sum.firstSlot = ofBoth(Math.min, sum.firstSlot, row.firstSlot)
+  sum.lastSlot = ofBoth(Math.max, sum.lastSlot, row.lastSlot)
+}
+
+function ofBoth(choose: (x: number, y: number) => number, a: number | null, b: number | null): number | null {
+  if (a === null || b === null) return a ?? b
+  return choose(a, b)
 }

@@ -54,7 +54,6 @@ const REPORT_SECONDS = 0.2
 export function createShredsStatus() {
   const counts = newRelayCounts()
   const recent: (readonly number[])[] = []
-  const states = new Map<string, { state: DestinationState; lastFault: string | undefined }>()
   let ready: RelayReady | undefined
   let last: RelayReport | undefined
 
@@ -71,12 +70,11 @@ export function createShredsStatus() {
       recent.push(report.perSource)
       if (recent.length > REPORTS_MAX) recent.shift()
       addCounts(counts, report.counts)
-      states.clear()
-      for (const { lease, state, lastFault } of report.destinations) states.set(keyOf(lease), { state, lastFault })
     },
     read({ served, refusals, alarms, destinationIndexOf, totals }: StatusInput): ShredsStatus {
       const seconds = Math.max(1, recent.length) * REPORT_SECONDS
       const sourceCount = recent.at(-1)?.length ?? 0
+      const states = new Map(last?.destinations.map((each) => [keyOf(each.lease), each]))
       return {
         engine: ready?.engine ?? '',
         address: ready?.address ?? { host: '', port: 0 },
