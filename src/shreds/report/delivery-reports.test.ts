@@ -6,7 +6,7 @@ import { systemClock } from '../../platform/process/clock.ts'
 import { secureRandom } from '../../platform/process/random.ts'
 import { silentLogger } from '../../platform/telemetry/logger.ts'
 import { DELAY_BOUNDS_MICROS, type DestinationReport } from '../relay/protocol.ts'
-import { startDeliveryReports, TOTALS_MAX } from './delivery-reports.ts'
+import { PENDING_ROWS_MAX, startDeliveryReports, TOTALS_MAX } from './delivery-reports.ts'
 import { openReportStore, type ReportStore } from './store.ts'
 
 const HOUR_MS = 3_600_000
@@ -29,7 +29,7 @@ test('packets are counted once where the rows are written and old rows cannot be
     prune: async (beforeMs) => {
       prunes += 1
       if (prunes <= 3) throw new Error('database or disk is full')
-      await store.prune(beforeMs)
+      return await store.prune(beforeMs)
     },
   }
   const warnings: unknown[] = []
@@ -114,4 +114,33 @@ test('a wall clock that is wrong for a while deletes nothing, and what is sent m
   clock.advance(DAY_MS)
   await delivery.flush()
   assert.deepEqual((await hours()).rows, [expected[1]])
+})
+
+test('the rows of the most destinations are kept over the turn of an hour; beyond that the loss is logged once', async () => {
+  using folder = makeTestFolder()
+  await using store = await openReportStore(folder.file('report.db'), { ...deps, create: true })
+  let written = 0
+  const counting: ReportStore = { ...store, add: async (rows) => void (written += rows.length) }
+  const warnings: unknown[] = []
+  const log = { ...silentLogger, warn: (...given: unknown[]) => void warnings.push(given.at(-1)) }
+  const clock = createManualClock(10 * DAY_MS)
+  await using delivery = startDeliveryReports({ reportDays: 30 }, { store: counting, clock, log })
+  const destinations = Array.from({ length: 10_000 }, (_, at) => ({
+    ...destination,
+    lease: { ...destination.lease, subscriptionId: `sub-${at}` },
+  }))
+  const report = { destinations, delays: { packets: [], sumMicros: 0 } }
+  const recordHours = async (hours: number): Promise<void> => {
+    for (let hour = 0; hour < hours; hour++) {
+      clock.advance(HOUR_MS)
+      delivery.record(report)
+    }
+    written = 0
+    await delivery.flush()
+  }
+  await recordHours(2)
+  assert.deepEqual({ written, warnings }, { written: 20_000, warnings: [] })
+  await recordHours(3)
+  assert.equal(written, PENDING_ROWS_MAX)
+  assert.deepEqual(warnings, ['oldest delivery reports dropped: too many wait to be written'])
 })

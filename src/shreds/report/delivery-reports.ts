@@ -18,8 +18,8 @@ export type DeliveryReportsDeps = { readonly store: ReportStore; readonly clock:
 
 const DAY_MS = 24 * HOUR_MS
 const FLUSH_MS = 2000
-/** Rows held while the file cannot be written; beyond this the oldest is dropped and logged. */
-const PENDING_ROWS_MAX = 10_000
+/** Rows held while the file cannot be written: those of two hours with the most destinations. Beyond it the oldest are dropped, which is logged once. */
+export const PENDING_ROWS_MAX = 20_000
 /** Hours whose delays are held while the file cannot be written. */
 const PENDING_HOURS_MAX = 100
 /** Subscriptions whose totals since the start are held; beyond this, that which was sent nothing for the longest time begins at 0 again. */
@@ -38,6 +38,7 @@ export function startDeliveryReports(
   let writing: Promise<void> = Promise.resolve()
   let prunedHour = 0
   let isFailing = false
+  let isDropping = false
   let isPruneFailing = false
 
   /** Its start, unix ms. */
@@ -60,6 +61,7 @@ export function startDeliveryReports(
     try {
       await store.add(rows, delays)
       isFailing = false
+      isDropping = false
     } catch (error) {
       for (const row of rows) add(row)
       for (const { hour, packets } of delays) addDelays(hour, packets)
@@ -68,14 +70,13 @@ export function startDeliveryReports(
     }
   }
 
-  /** Once an hour. Apart from the rows: those that were written are not written again when this fails. */
+  /** Once an hour, over several flushes where there is much to delete. Apart from the rows: those that were written are not written again when this fails. */
   async function prune(): Promise<void> {
     const hour = currentHour()
     // The clock of a process that has just started may be wrong until the machine has reached a time server.
     if (prunedHour === hour || !calendar.isSettled(clock.monotonicMs())) return
     try {
-      await store.prune(hour - options.reportDays * DAY_MS)
-      prunedHour = hour
+      if (await store.prune(hour - options.reportDays * DAY_MS)) prunedHour = hour
       isPruneFailing = false
     } catch (error) {
       if (!isPruneFailing) log.warn({ reason: messageOf(error) }, 'old delivery reports cannot be deleted')
@@ -91,7 +92,8 @@ export function startDeliveryReports(
     if (pending.size <= PENDING_ROWS_MAX) return
     const [oldest] = pending.keys()
     pending.delete(oldest as string)
-    log.warn('oldest delivery report dropped: too many wait to be written')
+    if (!isDropping) log.warn('oldest delivery reports dropped: too many wait to be written')
+    isDropping = true
   }
 
   function addDelays(hour: number, packets: readonly number[]): void {

@@ -1,9 +1,10 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Random } from '../../core/random.ts'
 import { recordOf } from '../../core/record-of.ts'
-import type { SqlRow, SqlValue } from '../../platform/db/sql.ts'
+import type { SqlDatabase, SqlRow, SqlValue } from '../../platform/db/sql.ts'
 import { createSqliteFile, openSqlite } from '../../platform/db/sqlite.ts'
 import { sqliteFileExists } from '../../platform/db/sqlite-file.ts'
+import { createTimeSlices } from '../../platform/process/time-slices.ts'
 import { DELAY_BOUNDS_MICROS } from '../relay/protocol.ts'
 
 /** What is summed, by field of a row, and its column. */
@@ -44,11 +45,15 @@ export type ReportStore = AsyncDisposable & {
   delays(period: { fromMs: number; toMs?: number | undefined }): Promise<DelayRow[]>
   /** Start of the newest hour; undefined without rows. */
   newestHour(): Promise<number | undefined>
-  /** Deletes the rows of hours before this time. */
-  prune(beforeMs: number): Promise<void>
+  /** Deletes the rows of hours before this time, at most PRUNED_ROWS_MAX at once; false where it has to be called again. */
+  prune(beforeMs: number): Promise<boolean>
 }
 
 const PAGE_ROWS = 1000
+/** Rows of one statement that deletes: the embedded engine runs on the event loop. */
+const DELETE_ROWS = 500
+/** Little enough to end in a second, since new rows wait for it. */
+export const PRUNED_ROWS_MAX = 20_000
 const SUMS = Object.values(SUM_COLUMNS)
 const COLUMNS = ['hour', 'subscription_id', 'first_slot', 'last_slot', ...SUMS]
 
@@ -84,8 +89,13 @@ export async function openReportStore(
   if (deps.create) await database.change((tx) => tx.run(CREATE_DELAYS))
   return {
     add: (rows, delays = []) =>
+      // In one transaction, so that all or none are added; nothing else writes to this file.
       database.count(async (tx) => {
-        for (const row of rows) await tx.run(ADD, valuesOf(row))
+        const slices = createTimeSlices()
+        for (const row of rows) {
+          await tx.run(ADD, valuesOf(row))
+          if (slices.isSpent()) await slices.yield()
+        }
         for (const { hour, packets } of delays)
           for (const [bucket, count] of packets.entries()) if (count > 0) await tx.run(ADD_DELAY, [hour, bucket, count])
       }),
@@ -126,12 +136,27 @@ ORDER BY hour, subscription_id LIMIT ${PAGE_ROWS}`
       const [row] = await database.rows('SELECT max(hour) FROM delivery', [])
       return typeof row?.[0] === 'number' || typeof row?.[0] === 'bigint' ? Number(row[0]) : undefined
     },
-    prune: (beforeMs) =>
-      database.count(async (tx) => {
-        for (const table of ['delivery', 'delays']) await tx.run(`DELETE FROM ${table} WHERE hour < ?`, [beforeMs])
-      }),
+    prune: (beforeMs) => prune(database, beforeMs),
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   }
+}
+
+async function prune(database: SqlDatabase, beforeMs: number): Promise<boolean> {
+  const slices = createTimeSlices()
+  let rowsLeft = PRUNED_ROWS_MAX
+  for (const table of ['delivery', 'delays']) {
+    const old = `SELECT rowid FROM ${table} WHERE hour < ? LIMIT ${DELETE_ROWS}`
+    for (let found = DELETE_ROWS; found === DELETE_ROWS; ) {
+      if (rowsLeft <= 0) return false
+      await database.count(async (tx) => {
+        found = (await tx.rows(old, [beforeMs])).length
+        if (found > 0) await tx.run(`DELETE FROM ${table} WHERE rowid IN (${old})`, [beforeMs])
+      })
+      rowsLeft -= found
+      await slices.yield()
+    }
+  }
+  return true
 }
 
 function emptyDelays(): number[] {
