@@ -1,13 +1,8 @@
-import {
-  type AcceptedSubscription,
-  type EventFilter,
-  type Hex,
-  RAW_EVENTS,
-  type RawEventName,
-} from '../../contract/stream-events.ts'
+import type { AcceptedSubscription, RawEventName } from '../../contract/stream-events.ts'
 import { type FrameConsumer, SharedFrames, type TakenFrames } from '../../platform/net/shared-frames.ts'
 import { encodeTextFrame } from '../../platform/ws/frame.ts'
-import type { FilterFields, RawEventPart } from '../source/message.ts'
+import type { RawEventPart } from '../source/message.ts'
+import { createEventMatcher, type EventMatcher, eventKeysOf } from './event-matcher.ts'
 import type { StreamEntry } from './resume-buffer.ts'
 
 /** One frame of one subscription, encoded for the socket. */
@@ -31,6 +26,8 @@ export class StreamGroup {
   /** Of the subscription and the encoding. */
   readonly groupKey: string
   readonly subscription: AcceptedSubscription
+  /** An entry of raw events without any of them has no frame for this group. */
+  readonly eventKeys: ReadonlySet<string>
   /** Number of clients, live or replaying. */
   members = 0
   readonly #items: ReadonlySet<string>
@@ -54,6 +51,7 @@ export class StreamGroup {
     this.#deflate = deflate
     this.#items = new Set<string>(subscription.events)
     this.#matches = createEventMatcher(subscription, blocked)
+    this.eventKeys = eventKeysOf(subscription)
   }
 
   /** The frame of an entry for this subscription; undefined when it is not included. */
@@ -98,57 +96,4 @@ export function joinFrames(frames: readonly StreamFrameBytes[]): Buffer {
 
 function eventsFrame(seq: number, events: readonly RawEventPart[]): Buffer {
   return encodeTextFrame(`{"seq":${seq},"Events":[${events.map(({ json }) => json).join(',')}]}`)
-}
-
-/** Whether a subscription includes a raw event. It has no state, so a resumed stream includes the same events. */
-type EventMatcher = (part: RawEventPart) => boolean
-
-function createEventMatcher(
-  { events, filters, correlate }: AcceptedSubscription,
-  blocked: ReadonlySet<RawEventName>,
-): EventMatcher {
-  const names = new Set<string>(events)
-  const tests = filters.map(compileFilter)
-  const testsOfName = new Map(RAW_EVENTS.map((name) => [name, tests.filter((test) => test.appliesTo(name))]))
-  const passes = (name: RawEventName, fields: FilterFields): boolean => {
-    if (!names.has(name)) return false
-    const applying = testsOfName.get(name) ?? []
-    return applying.length === 0 || applying.some((test) => test.passes(fields))
-  }
-  return ({ name, fields, header }) => {
-    if (blocked.has(name)) return false
-    if (passes(name, fields)) return true
-    return correlate && header !== undefined && passes('TxnHeaderStart', header)
-  }
-}
-
-type FilterTest = { appliesTo(name: RawEventName): boolean; passes(fields: FilterFields): boolean }
-
-function compileFilter(filter: EventFilter): FilterTest {
-  const names = filter.events === undefined ? undefined : new Set(filter.events)
-  const addresses = filter.address === undefined ? undefined : setOf(filter.address)
-  const topics = filter.topics?.map((topic) => (topic === null ? undefined : setOf(topic)))
-  return {
-    appliesTo: (name) => names === undefined || names.has(name),
-    passes: (fields) =>
-      isWithin(fields.txnIndex, filter.txn_index) &&
-      isWithin(fields.logIndex, filter.log_index) &&
-      (addresses === undefined || (fields.addresses?.some((address) => addresses.has(address)) ?? false)) &&
-      (topics === undefined || hasTopics(fields.topics, topics)),
-  }
-}
-
-function isWithin(value: number | undefined, range: { min?: number; max?: number } | undefined): boolean {
-  if (range === undefined) return true
-  if (value === undefined) return false
-  return value >= (range.min ?? 0) && value <= (range.max ?? Number.POSITIVE_INFINITY)
-}
-
-function hasTopics(topics: readonly Hex[] | undefined, accepted: readonly (ReadonlySet<Hex> | undefined)[]): boolean {
-  if (topics === undefined || topics.length < accepted.length) return false
-  return accepted.every((choice, at) => choice === undefined || choice.has(topics[at] as Hex))
-}
-
-function setOf(values: Hex | readonly Hex[]): ReadonlySet<Hex> {
-  return new Set(typeof values === 'string' ? [values] : values)
 }

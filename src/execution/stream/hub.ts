@@ -17,6 +17,7 @@ import { RawEventDemand, type RawEventSelection } from '../source/raw-event-dema
 import type { ClientStream, StreamClient } from './client.ts'
 import { createDeflatedFrames, type DeflatedFrames } from './deflated-frames.ts'
 import { StreamGroup } from './group.ts'
+import { GroupIndex } from './group-index.ts'
 import { type Cursor, checkCursor, ResumeBuffer, type ResumeBufferOptions, type StreamEntry } from './resume-buffer.ts'
 import type { ClientLimits } from './send-queue.ts'
 import type { SeqCounter } from './seq-counter.ts'
@@ -67,6 +68,7 @@ export class StreamHub implements Disposable {
   readonly #buffer: ResumeBuffer
   /** By subscription key and encoding. */
   readonly #groups = new Map<string, StreamGroup>()
+  readonly #groupIndex = new GroupIndex<StreamGroup>()
   readonly #offered: readonly RawEventName[]
   readonly #demand: RawEventDemand
   /** Memory of frames that stay in the resume buffer. */
@@ -135,6 +137,7 @@ export class StreamHub implements Disposable {
       const deflate = isDeflating ? this.#deflated.of : undefined
       group = new StreamGroup(subscription, { key, groupKey, blocked, deflate })
       this.#groups.set(groupKey, group)
+      this.#groupIndex.add(group)
     }
     group.members += 1
     this.#demand.enter(rawNamesOf(subscription, this.#offered))
@@ -146,7 +149,10 @@ export class StreamHub implements Disposable {
     const { group } = client
     group.leave(client)
     group.members -= 1
-    if (group.members === 0) this.#groups.delete(group.groupKey)
+    if (group.members === 0) {
+      this.#groups.delete(group.groupKey)
+      this.#groupIndex.delete(group)
+    }
     this.#demand.leave(rawNamesOf(group.subscription, this.#offered))
   }
 
@@ -166,7 +172,8 @@ export class StreamHub implements Disposable {
   #append(entry: StreamEntry): void {
     this.#buffer.append(entry)
     this.deps.count.published(entry.kind)
-    for (const group of this.#groups.values()) group.add(entry)
+    const groups = entry.kind === 'Events' ? this.#groupIndex.find(entry.events) : this.#groups.values()
+    for (const group of groups) group.add(entry)
   }
 }
 
