@@ -40,6 +40,8 @@ export type GatewayListeners = GeyserListenersOptions & {
   readonly failuresMax?: number | undefined
   /** Gateway threads of the process: each has its share of the bounds that are not counted over all of them. 1 where it is missing. */
   readonly threads?: number | undefined
+  /** Memory limit of the process; none where it is missing. */
+  readonly residentBytesMax?: number | undefined
   /** Caches responses that never change; over all threads. */
   readonly cache?: ResponseCacheOptions | undefined
 }
@@ -106,7 +108,7 @@ export async function startGateway(listeners: GatewayListeners, deps: GatewayDep
   const connections = logConnections(createConnections(deps), { notes, clock })
   const tarpit = createAuthTarpit(listeners, clock, limits.failures)
   const { metrics, readings } = createServiceMetrics(deps.registry, notes)
-  const { threads = 1 } = listeners
+  const { threads = 1, residentBytesMax } = listeners
   const cache = listeners.cache && createResponseCache(cachePartOf(listeners.cache, threads), metrics.cache)
   readings.cache = cache
   const direct = createForward(upstreams)
@@ -116,7 +118,7 @@ export async function startGateway(listeners: GatewayListeners, deps: GatewayDep
   const { queryToken, ...wsListen } = listeners.ws
   const ws = opening.use(
     await startWsServer(
-      { listen: { ...wsListen, connectionCounts: limits.connections.ws }, queryToken, threads },
+      { listen: { ...wsListen, connectionCounts: limits.connections.ws }, queryToken, threads, residentBytesMax },
       { ...common, heldBytes, forward: measureForward(forward, clock, metrics.ws), ...listenerMetrics('ws') },
     ),
   )

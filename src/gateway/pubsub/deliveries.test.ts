@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { createManualClock } from '../../core/clock.ts'
 import type { FrameConsumer, SharedPart } from '../../platform/net/shared-frames.ts'
 import { loadCollect } from '../../platform/process/memory-release.ts'
-import { createDeliveries } from './deliveries.ts'
+import { createDeliveries, waitingBytesMaxOf } from './deliveries.ts'
 import { FanOut, type FanOutSubscriber } from './fan-out.ts'
 
 function setUp(bytesMax?: number) {
@@ -169,4 +169,14 @@ test('builds no frame for a closing connection', () => {
   closing.isOpen = false
   fanOut.push(payload('a'))
   assert.deepEqual(closing.got, [])
+})
+
+test('each of many threads has room for the notification of a block, as far as the memory of the process allows', () => {
+  const MIB = 2 ** 20
+  const mib = (threads?: number, residentMib?: number): number =>
+    waitingBytesMaxOf({ threads, residentBytesMax: residentMib === undefined ? undefined : residentMib * MIB }) / MIB
+  assert.deepEqual([mib(), mib(1, 1536), mib(4, 1536)], [64, 64, 16])
+  assert.deepEqual([mib(8, 1536), mib(12, 1536), mib(32, 1536)], [16, 16, 6])
+  assert.equal(mib(32, 16_384), 16)
+  assert.equal(mib(16, 256), 4, 'no less than the share of 64 MiB')
 })

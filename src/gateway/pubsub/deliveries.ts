@@ -17,8 +17,27 @@ export type Deliveries = {
 const SLICE_MS = 5
 /** Entries of done deliveries are removed this many at a time. */
 const DONE_MAX = 1024
-/** Bytes of all waiting notifications of a process. */
-export const WAITING_BYTES_MAX = 64 * 1024 * 1024
+/** Bytes of all waiting notifications of a process, of which each gateway thread has its share. */
+const WAITING_BYTES_MAX = 64 * 1024 * 1024
+/** A thread has at least so many: a notification of a block may have 10 MiB, and the next one comes before it is delivered. */
+const WAITING_BYTES_MIN = 16 * 1024 * 1024
+/** The most that the minimum takes of the memory of a process, over all threads. */
+const MEMORY_SHARE = 1 / 8
+
+/** Bytes of waiting notifications of one of `threads` gateway threads. */
+export function waitingBytesMaxOf({
+  threads = 1,
+  residentBytesMax = Number.POSITIVE_INFINITY,
+}: WaitingBytesOptions): number {
+  const ofMemory = Math.floor((residentBytesMax * MEMORY_SHARE) / threads)
+  return Math.max(Math.floor(WAITING_BYTES_MAX / threads), Math.min(WAITING_BYTES_MIN, ofMemory))
+}
+
+export type WaitingBytesOptions = {
+  readonly threads?: number | undefined
+  /** Memory limit of the process. */
+  readonly residentBytesMax?: number | undefined
+}
 
 /**
  * Delivers notifications in time slices and yields to the event loop between them. A notification with few subscribers is delivered within

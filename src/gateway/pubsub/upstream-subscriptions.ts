@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { Random } from '../../core/random.ts'
 import type { Upstreams } from '../../upstreams/service.ts'
 import { createCatchUp } from './catch-up.ts'
-import { createDeliveries, WAITING_BYTES_MAX } from './deliveries.ts'
+import { createDeliveries, waitingBytesMaxOf } from './deliveries.ts'
 import { canonicalParams, type PubSubKind } from './request.ts'
 import { type UpstreamSubscriber, UpstreamSubscription } from './upstream-subscription.ts'
 
@@ -28,6 +28,8 @@ export type UpstreamSubscriptionsDeps = {
   readonly random: Random
   /** Gateway threads of the process, which share its bounds; 1 where it is missing. */
   readonly threads?: number | undefined
+  /** Memory limit of the process; none where it is missing. */
+  readonly residentBytesMax?: number | undefined
 }
 
 /** One subscription creates at most this share of the upstream subscriptions that shared nodes take. */
@@ -40,7 +42,7 @@ export function createUpstreamSubscriptions(deps: UpstreamSubscriptionsDeps): Up
   /** At shared nodes, by the subscription whose client was the first. */
   const createdBy = new Map<string, number>()
   const catchUp = createCatchUp(deps.clock, threads)
-  const deliveries = createDeliveries(deps.clock, { bytesMax: WAITING_BYTES_MAX / threads })
+  const deliveries = createDeliveries(deps.clock, { bytesMax: waitingBytesMaxOf(deps) })
 
   function forgetOne(creator: string): void {
     const left = (createdBy.get(creator) ?? 1) - 1

@@ -25,6 +25,8 @@ export type WsServerOptions = {
   readonly queryToken?: boolean
   /** Gateway threads of the process, which share its bounds; 1 where it is missing. */
   readonly threads?: number | undefined
+  /** Memory limit of the process; none where it is missing. */
+  readonly residentBytesMax?: number | undefined
   readonly connectionsMax?: number
   readonly pendingBytesMax?: number
   readonly stallMs?: number
@@ -66,7 +68,7 @@ export async function startWsServer(options: WsServerOptions, deps: WsServerDeps
   const { access, clock } = deps
   const { ws: meter, gapsReported } = deps.metrics
   const log = deps.log.child({ part: 'bundle-ws' })
-  const shared = createUpstreamSubscriptions({ ...deps, threads: options.threads })
+  const shared = createUpstreamSubscriptions({ ...deps, ...pick(options, ['threads', 'residentBytesMax']) })
   const clients = createPubSubClients({ ...deps, upstreamSubscriptions: shared, log, meter, gapsReported })
   let isDraining = false
   const handshakes = createHandshakes(

@@ -48,6 +48,7 @@ export function openGateway({ config, loaded }: ServiceSettings, deps: GatewayPa
       trustedProxies,
       // Given as a number to each of several threads.
       threads: workers === 'auto' ? 1 : workers,
+      residentBytesMax: config.memory.residentBytesMax,
       cache: cache.enabled ? cache : undefined,
       decoded: config.bundle.decoded,
     },
