@@ -25,6 +25,37 @@ test('notifies the service manager of ready, watchdog and stopping, by path or b
   }
 })
 
+test('extends the time of a start that goes on, until it is ready, is stopped, or has taken an hour', async () => {
+  using position = makeTestFolder()
+  const env = { NOTIFY_SOCKET: position.file('notify') }
+  using heard = await listenAsServiceManager(env.NOTIFY_SOCKET)
+  const extension = 'EXTEND_TIMEOUT_USEC=300000000'
+  for (const [end, last] of [
+    ['ready', 'READY=1'],
+    ['stopping', 'STOPPING=1'],
+  ] as const) {
+    const before = heard.all().length
+    const given = parts()
+    using serviceManager = await openServiceManager({ ...given, env })
+    serviceManager.starting()
+    given.clock.advance(60_000)
+    serviceManager[end]()
+    given.clock.advance(3_600_000)
+    assert.deepEqual(heard.all().slice(before), [extension, extension, last])
+  }
+  const given = parts()
+  using serviceManager = await openServiceManager({ ...given, env })
+  serviceManager.starting()
+  let extensions = 0
+  for (let minute = 0; minute < 120; minute++) {
+    const before = heard.all().length
+    given.clock.advance(60_000)
+    extensions += heard.all().length - before
+  }
+  assert.equal(extensions, 55 * 2, 'the last one ends with the hour')
+  assert.equal(given.clock.pendingTimers(), 0)
+})
+
 test('ignores a watchdog for another process, and sends nothing after the stop', async () => {
   using position = makeTestFolder()
   using heard = await listenAsServiceManager(position.file('notify'))

@@ -5,6 +5,8 @@ import { LINUX, loadUdpCalls } from '../udp/system-calls.ts'
 
 /** Reports the state of this process to the service manager that started it: systemd with `Type=notify`, or another with sd_notify(3). */
 export type ServiceManager = Disposable & {
+  /** The start is under way: it may take longer than the service manager waits, for example while a large store is migrated. */
+  starting(): void
   /** The listeners are open. */
   ready(): void
   /** The process is shutting down in order. */
@@ -25,7 +27,15 @@ const PATH_BYTES_MAX = 107
 const WAIT_MS = 100
 /** READY=1 is sent again until it is queued: without it the service manager would end the process as one that never started. */
 const READY_AGAIN_MS = 1000
-const SILENT: ServiceManager = { ready() {}, stopping() {}, [Symbol.dispose]() {} }
+/**
+ * A start may take so much longer after each message. One step of a migration may hold the event loop, so the time is much longer than that between two
+ * messages.
+ */
+const EXTENSION_MS = 300_000
+const EXTEND_EVERY_MS = 30_000
+/** A start that has not ended by then hangs, and the service manager ends the process. */
+const EXTENDED_MAX_MS = 3_600_000
+const SILENT: ServiceManager = { starting() {}, ready() {}, stopping() {}, [Symbol.dispose]() {} }
 
 /**
  * Connects to NOTIFY_SOCKET; without it every call does nothing. With a watchdog (WATCHDOG_USEC), which begins when the process is ready, sends WATCHDOG=1
@@ -53,21 +63,37 @@ export async function openServiceManager({ env, pid, clock, log }: ServiceManage
   }
   const periodMs = watchdogMs(env, pid)
   let next: Timer | undefined
+  let extending: Timer | undefined
   let isStopping = false
 
+  function starting(): void {
+    const startedMs = clock.monotonicMs()
+    extending = clock.setRepeating(EXTEND_EVERY_MS, () => {
+      if (clock.monotonicMs() - startedMs + EXTENSION_MS > EXTENDED_MAX_MS) extending?.cancel()
+      else notify(`EXTEND_TIMEOUT_USEC=${EXTENSION_MS * 1000}`)
+    })
+    extending.unref?.()
+  }
+
   function ready(): void {
+    extending?.cancel()
     if (isStopping) return
     if (!notify('READY=1')) next = clock.setTimer(READY_AGAIN_MS, ready)
     else if (periodMs !== undefined) next = clock.setRepeating(periodMs / 2, () => notify('WATCHDOG=1'))
     next?.unref?.()
   }
   return {
+    starting,
     ready,
     stopping() {
+      if (isStopping) return
       isStopping = true
+      // From here on it would be the time to stop that is extended.
+      extending?.cancel()
       notify('STOPPING=1')
     },
     [Symbol.dispose]() {
+      extending?.cancel()
       next?.cancel()
       calls.close(socket)
     },

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { EventEmitter } from 'node:events'
 import { test } from 'node:test'
 import { createManualClock } from '../../../core/clock.ts'
+import { makeTestFolder } from '../../../platform/files/test-folder.ts'
 import { createLifecycle } from '../../../platform/process/lifecycle.ts'
+import { listenAsServiceManager } from '../../../platform/process/test-service-manager.ts'
 import { silentLogger } from '../../../platform/telemetry/logger.ts'
 import { untilRevision } from '../access/demo.ts'
 import { runUntilSignal } from './run-until-signal.ts'
@@ -63,6 +65,20 @@ test('Ctrl-C aborts the start: its error is not reported, and the exit code is 1
   await running
   assert.deepEqual(closed, ['opened before'])
   assert.equal(process.exitCode, 130)
+})
+
+test('the service manager learns of a stop during the start, whose time it would else extend', async () => {
+  using position = makeTestFolder()
+  const env = { NOTIFY_SOCKET: position.file('notify') }
+  using heard = await listenAsServiceManager(env.NOTIFY_SOCKET)
+  const process = Object.assign(fakeProcess(), { env })
+  const running = runUntilSignal(process, silentLogger, async (starting) => {
+    process.emit('SIGTERM')
+    starting.throwIfAborted()
+    throw new Error('not reached')
+  })
+  await running
+  assert.deepEqual(heard.all(), ['STOPPING=1'])
 })
 
 test('an error of the start without a signal is reported', { timeout: 5000 }, async () => {

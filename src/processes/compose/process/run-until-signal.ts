@@ -1,6 +1,6 @@
 import { systemClock } from '../../../platform/process/clock.ts'
 import type { Lifecycle } from '../../../platform/process/lifecycle.ts'
-import { openServiceManager } from '../../../platform/process/service-manager.ts'
+import { openServiceManager, type ServiceManager } from '../../../platform/process/service-manager.ts'
 import { type SignalSource, watchSignals } from '../../../platform/process/signals.ts'
 import type { Logger } from '../../../platform/telemetry/logger.ts'
 
@@ -33,7 +33,7 @@ export async function runUntilSignal(
   log: Logger,
   start: (starting: AbortSignal) => Promise<StartedProcess>,
 ): Promise<void> {
-  const now: { started?: StartedProcess; early?: string } = {}
+  const now: { started?: StartedProcess; early?: string; serviceManager?: ServiceManager } = {}
   const aborted = new AbortController()
   using _signals = watchSignals({
     source: process,
@@ -43,11 +43,14 @@ export async function runUntilSignal(
       if (now.early !== undefined) return endNow(process, signal)
       now.early = signal
       log.info({ signal }, 'stopping before the start is complete')
+      now.serviceManager?.stopping()
       aborted.abort()
     },
     onReload: async () => void (await now.started?.reload?.()),
   })
   using serviceManager = await openServiceManager({ env: process.env, pid: process.pid, clock: systemClock, log })
+  now.serviceManager = serviceManager
+  if (now.early === undefined) serviceManager.starting()
   const started = await start(aborted.signal).catch((error: unknown) => {
     if (now.early === undefined) throw error
   })
