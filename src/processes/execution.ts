@@ -33,7 +33,7 @@ export async function startExecutionProcess(settings: Settings, deps: ReloadingD
   const context = opening.use(
     await openProcess(settings, deps, {
       parts: PARTS,
-      listeners: ['metrics', 'execution'],
+      listeners: ['execution'],
       // `drain` below waits for the lame-duck time: a service that stopped by itself has waited already.
       drain: { lameDuckMs: 0, deadlineMs },
     }),

@@ -21,9 +21,7 @@ export async function startGatewayProcess(settings: Settings, deps: ReloadingDep
   const { config } = settings
   refuseWithoutNode(settings, COMMAND)
   await using opening = new AsyncDisposableStack()
-  const context = opening.use(
-    await openProcess(settings, deps, { parts: PARTS, listeners: ['metrics'], drain: config.drain }),
-  )
+  const context = opening.use(await openProcess(settings, deps, { parts: PARTS, listeners: [], drain: config.drain }))
   refuseMissingStore(settings, COMMAND)
   const plane = opening.use(await openControlPlane(settings, context, [gatewayPlan(config)]))
   const { customers, probes, health } = plane

@@ -20,7 +20,7 @@ export async function startIndexerProcess(settings: Settings, deps: ReloadingDep
   refuseWithoutNode(settings, COMMAND)
   await using opening = new AsyncDisposableStack()
   const context = opening.use(
-    await openProcess(settings, deps, { parts: PARTS, listeners: ['metrics', 'indexer'], drain: config.drain }),
+    await openProcess(settings, deps, { parts: PARTS, listeners: ['indexer'], drain: config.drain }),
   )
   refuseMissingStore(settings, COMMAND)
   const memory = opening.use(await openMemoryGuard(config, context))

@@ -21,7 +21,7 @@ export async function startSenderProcess(settings: Settings, deps: ReloadingDeps
   const context = opening.use(
     await openProcess(settings, deps, {
       parts: PARTS,
-      listeners: ['metrics', 'sender'],
+      listeners: ['sender'],
       drain: config.drain,
     }),
   )

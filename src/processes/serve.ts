@@ -56,7 +56,7 @@ export async function startServe(settings: Settings, options: ServeOptions, deps
   const context = opening.use(
     await openProcess(settings, deps, {
       parts: servedParts(config),
-      listeners: ['metrics', 'admin'],
+      listeners: ['admin'],
       drain: drainOf(settings),
     }),
   )

@@ -23,7 +23,7 @@ export async function startShredsProcess(settings: Settings, deps: ReloadingDeps
   const context = opening.use(
     await openProcess(settings, deps, {
       parts: PARTS,
-      listeners: ['metrics'],
+      listeners: [],
       // It has no client connections that a load balancer would move first.
       drain: { ...config.drain, lameDuckMs: 0 },
     }),

@@ -16,13 +16,13 @@ export type ServiceProcess = {
   readonly command: string
   /** The sections of the configuration that it uses, besides those of every process. */
   readonly parts: readonly ConfigPart[]
-  readonly context: ProcessContext<'metrics'>
+  readonly context: ProcessContext<never>
   /** Everything the process has opened so far. */
   readonly opening: AsyncDisposableStack
   readonly setNodes: (options: NodesOptions) => Promise<readonly NodeChange[]>
   /** Applies the log level in the threads. */
   readonly setLogLevel?: (level: string) => void
-  readonly operator: Omit<OperatorDeps, keyof ProcessContext<'metrics'> | 'methods'>
+  readonly operator: Omit<OperatorDeps, keyof ProcessContext<never> | 'methods'>
   readonly methods: ControlMethods
   readonly drains: NonNullable<StartedParts['drains']>
 }

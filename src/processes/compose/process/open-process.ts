@@ -11,6 +11,7 @@ import type { Settings } from '../config/settings.ts'
 import { createDocuments, type Documents } from '../documents/documents.ts'
 import type { Deps } from './deps.ts'
 import { lastBackupMs } from './last-backup.ts'
+import { type MetricsListener, openMetricsListener } from './metrics-listener.ts'
 import { processHealthMetrics } from './process-health-metrics.ts'
 import type { ServiceContext } from './service-context.ts'
 import { VERSION } from './version.ts'
@@ -23,16 +24,18 @@ export type ProcessContext<Listener extends string> = Deps &
     readonly parts: readonly ConfigPart[]
     readonly refusals: RefusalLog
     readonly documents: Documents
+    readonly metricsListener: MetricsListener
   }
 
 export type ProcessOptions<Listener extends string> = {
   /** The sections of the configuration that this process uses; only these are checked. */
   readonly parts: readonly ConfigPart[]
+  /** Besides that of `metrics`. */
   readonly listeners: readonly Listener[]
   readonly drain: LifecycleOptions
 }
 
-/** The first step of every process: checks its part of the configuration, then locks the state folder. No port is open yet. */
+/** The first step of every process: checks its part of the configuration, locks the state folder, then opens the listener for metrics and health. */
 export async function openProcess<const Listener extends string>(
   settings: Settings,
   deps: Deps,
@@ -49,6 +52,11 @@ export async function openProcess<const Listener extends string>(
     lastBackupMs: () => lastBackupMs(state.path),
   })
   opening.use(await startDiskWatch(state.path, { clock: deps.clock, registry, lifecycle }))
+  const listenerMetrics = createListenerMetrics(registry, ['metrics', ...listeners], lifecycle)
+  const connections = listenerMetrics('metrics')
+  const metricsListener = opening.use(
+    await openMetricsListener(settings, { ...deps, registry, lifecycle, connections }),
+  )
   const opened = opening.move()
   return {
     ...deps,
@@ -57,8 +65,9 @@ export async function openProcess<const Listener extends string>(
     lifecycle,
     parts,
     refusals: createRefusalLog(deps),
-    listenerMetrics: createListenerMetrics(registry, listeners, lifecycle),
+    listenerMetrics,
     documents: createDocuments(),
+    metricsListener,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
 }

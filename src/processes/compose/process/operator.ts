@@ -1,8 +1,4 @@
 import { type AccessSnapshot, Snapshot } from '../../../access/snapshot/snapshot.ts'
-import { isExecutionMetric } from '../../../contract/execution-routes.ts'
-import { resolveSecret } from '../../../platform/config/secret-ref.ts'
-import { startOperatorListener } from '../../../platform/http/server/operator-listener.ts'
-import type { HttpServer } from '../../../platform/http/server/server.ts'
 import { printAddressPort } from '../../../platform/net/ip-range.ts'
 import { type ControlMethods, openControlSocket } from '../../../platform/process/control-socket.ts'
 import { announceProcess } from '../../../platform/process/running-processes.ts'
@@ -11,7 +7,6 @@ import type { MetricsView } from '../../../platform/telemetry/metrics-view.ts'
 import type { SlotLength } from '../../../upstreams/slot-length.ts'
 import { ENDPOINT_NAMES, type Endpoints, endpointsOf } from '../access/endpoints.ts'
 import type { AccessPart } from '../access/open-access.ts'
-import { listenerOf } from '../config/listener.ts'
 import type { Settings } from '../config/settings.ts'
 import type { Rendered } from '../documents/documents.ts'
 import { type OperatorUpstreams, upstreamMethods } from '../services/upstreams.ts'
@@ -24,7 +19,7 @@ import { createStatusReport, type StatusReport, type ThreadState } from './statu
 
 type Address = { readonly host: string; readonly port: number }
 
-export type OperatorDeps = ProcessContext<'metrics'> & {
+export type OperatorDeps = ProcessContext<never> & {
   /** What the process listens on, by the name in `sluice status`. Undefined for a service that is disabled. */
   readonly addresses: Readonly<Record<string, Address | undefined>>
   /** What to know about a service, by the same name. */
@@ -71,12 +66,14 @@ export type Draining = {
 
 const NO_USAGE: Pick<UsageWatch, 'active' | 'of'> = { active: () => [], of: () => ({ calls: 0, units: 0, refused: 0 }) }
 
-/** The operator's access to a process: a listener for metrics and health, and the control socket that the command line calls. */
+/** The operator's access to a process that has started: its metrics and health, and the control socket that the command line calls. */
 export async function openOperator(settings: Settings, deps: OperatorDeps): Promise<Operator> {
   const { log, clock, lifecycle, customers, upstreams, connectionsOf = () => 0 } = deps
   const { metrics = deps.registry } = deps
   await using opening = new AsyncDisposableStack()
-  const server = opening.use(await openMetricsListener(settings, deps))
+  // Closed here, before the services whose metrics it reads.
+  const server = opening.use(deps.metricsListener)
+  server.show(metrics)
   const services = Object.entries({ ...deps.addresses, metrics: server.address }).flatMap(([name, address]) =>
     address === undefined ? [] : [serviceOf(name, address, deps.notes?.[name])],
   )
@@ -178,23 +175,4 @@ async function publishDocuments(
     isServedHere: rpc !== undefined || execution !== undefined,
   })
   onDocuments?.(rendered)
-}
-
-/** `/metrics`, `/healthz` and `/readyz`, as the `metrics` section of the configuration sets them up. */
-async function openMetricsListener(
-  { config: { metrics }, loaded: { folder } }: Settings,
-  { log, clock, env, registry, metrics: merged = registry, lifecycle, listenerMetrics }: OperatorDeps,
-): Promise<HttpServer> {
-  const bearer = metrics.bearer && (await resolveSecret(metrics.bearer, { env, folder }))
-  return startOperatorListener(
-    { listen: listenerOf(metrics, folder), hosts: metrics.hosts, ...(bearer ? { bearer } : {}) },
-    {
-      log: log.child({ part: 'operator' }),
-      registry: merged,
-      isShown: (name) => !isExecutionMetric(name),
-      health: lifecycle.health,
-      clock,
-      ...listenerMetrics('metrics'),
-    },
-  )
 }
