@@ -147,7 +147,6 @@ class World implements Disposable {
     )
     this.pool = createPool(nodes, undefined, {
       ...{ log: silentLogger, clock: this.clock, slotMs: () => SLOT_MS },
-      lagMsMax: this.#options.health.lagMsMax,
     })
     const probeDeps = { ...deps, onSlot: this.pool.assess, onSlotLength() {} }
     for (const node of nodes) probes.push(this.#stack.use(startProbes(node, this.#options.health, probeDeps)))

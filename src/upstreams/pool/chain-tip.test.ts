@@ -6,10 +6,10 @@ type Slots = { slot: number; shredSlot: number }
 
 /** Nodes of a chain of 400 ms slots; `lead` is how far each is ahead of it. */
 function chainOf(...leads: number[]) {
-  const tip = createChainTip({ leadMsMax: 10_000, slotMs: () => 400 })
+  const tip = createChainTip({ slotMs: () => 400 })
   const nodes = leads.map(() => ({ health: { slot: 0, shredSlot: 0 } as Slots }))
   let nowMs = 0
-  let chain = 100_000
+  let chain = 400_000
   return {
     tip,
     nodes,
@@ -77,19 +77,32 @@ test('of two nodes at the start the one ahead counts, and one that lags may come
   assert.deepEqual([on.lead, on.ahead()], [0, [false, false]])
 })
 
-test('a node that is added to nodes that lag is believed by their shreds, or after as long as its lead', () => {
-  const on = chainOf(-500, Number.NaN)
-  on.run(60)
-  on.leads[1] = 0
-  on.run(190)
-  assert.deepEqual([on.lead, on.ahead()], [-500, [false, true]])
-  on.run(20)
-  assert.deepEqual([on.lead, on.ahead()], [0, [false, false]])
+test('a node that is ahead of nodes that lag by hours counts at once, when it is added, is back, or alone was not restored', () => {
+  const added = chainOf(-500, -9000, Number.NaN)
+  added.run(60)
+  added.leads[2] = 0
+  added.run(1)
+  assert.deepEqual([added.lead, added.ahead()], [0, [false, false, false]])
 
-  const shreds = chainOf(-500, Number.NaN)
+  const back = chainOf(0, -500)
+  back.run(60)
+  back.run(120, [0])
+  assert.equal(back.lead, -500)
+  back.run(1)
+  assert.deepEqual([back.lead, back.ahead()], [0, [false, false]])
+
+  const restored = chainOf(0, -90_000, -90_000)
+  restored.run(1)
+  assert.deepEqual([restored.lead, restored.ahead()], [0, [false, false, false]])
+})
+
+test('a lead of more than a day is believed by the shreds of another node', () => {
+  const shreds = chainOf(-300_000, Number.NaN)
   shreds.run(60)
   shreds.leads[1] = 0
-  ;(shreds.nodes[0] as { health: Slots }).health.shredSlot = 110_000
+  shreds.run(1)
+  assert.deepEqual([shreds.lead, shreds.ahead()], [-300_000, [false, true]])
+  ;(shreds.nodes[0] as { health: Slots }).health.shredSlot = 400_000
   shreds.run(1)
   assert.deepEqual([shreds.lead, shreds.ahead()], [0, [false, false]])
 })
@@ -100,9 +113,9 @@ test('follows nodes that all jump, and a chain that begins again', () => {
   on.leads.fill(1e6)
   on.run(1)
   assert.equal(on.lead, 1e6)
-  on.leads.fill(-99_000)
+  on.leads.fill(-399_000)
   on.run(1)
-  assert.equal(on.lead, -99_000)
+  assert.equal(on.lead, -399_000)
   const alone = chainOf(0)
   alone.run(60)
   alone.leads[0] = 1e6

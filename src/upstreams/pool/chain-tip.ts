@@ -1,8 +1,8 @@
 import type { UpstreamNode } from '../node.ts'
 
 /**
- * The newest slot of the chain, as far as the nodes of a pool confirm it. A node that reports a slot far above it is not believed: by that slot alone all
- * others would lag, and it would get all calls.
+ * The newest slot of the chain, as far as the nodes of a pool confirm it. A node that reports a slot more than a day above all others is not believed: by that
+ * slot alone all others would lag, and it would get all calls. A smaller lead is: the others may lag, or be restored from an old snapshot.
  */
 export type ChainTip = {
   readonly slot: number
@@ -16,27 +16,24 @@ export type ChainTip = {
 export type TipNode = Pick<UpstreamNode, 'health'>
 
 export type ChainTipOptions = {
-  /** By how much a node may be ahead of the others: at least the lag with which a node is taken out of rotation. */
-  readonly leadMsMax: number
   readonly slotMs: () => number
 }
 
+/** No node that works falls back so far; a node of another cluster, or one that reports a number that is no slot, is further ahead. */
+const LEAD_MS_MAX = 86_400_000
 /** After a start the nodes report their slots one after another; until then none is the first that all others are compared with. */
 const SETTLE_MS = 10_000
-/** How much faster than known a chain may be. */
-const PACE_MAX = 2
 /** A node whose slot stands still for this time does not show where the chain is, while others move. */
 const STILL_MS = 30_000
 
-type Seen = { slot: number; movedAtMs: number; aheadSinceMs: number | undefined }
+type Seen = { readonly slot: number; readonly movedAtMs: number }
 
-export function createChainTip({ leadMsMax, slotMs }: ChainTipOptions): ChainTip {
+export function createChainTip({ slotMs }: ChainTipOptions): ChainTip {
   let tip = 0
-  let tipAtMs = 0
   let startedMs: number | undefined
   let seen = new Map<TipNode, Seen>()
 
-  const leadSlots = () => Math.ceil(leadMsMax / slotMs())
+  const leadSlots = () => Math.ceil(LEAD_MS_MAX / slotMs())
 
   function look(nodes: readonly TipNode[], nowMs: number): readonly TipNode[] {
     const known = nodes.filter(({ health }) => health.slot > 0)
@@ -44,8 +41,7 @@ export function createChainTip({ leadMsMax, slotMs }: ChainTipOptions): ChainTip
     for (const node of known) {
       const before = seen.get(node)
       const { slot } = node.health
-      const movedAtMs = before?.slot === slot ? before.movedAtMs : nowMs
-      next.set(node, { slot, movedAtMs, aheadSinceMs: before?.aheadSinceMs })
+      next.set(node, { slot, movedAtMs: before?.slot === slot ? before.movedAtMs : nowMs })
     }
     seen = next
     return known
@@ -57,25 +53,17 @@ export function createChainTip({ leadMsMax, slotMs }: ChainTipOptions): ChainTip
     return known.some((other) => other !== node && Math.max(other.health.slot, other.health.shredSlot) >= from)
   }
 
-  /** The chain may have come as far since the tip was last seen, or the node has kept its lead for as long as the lead is. */
-  function isReached(node: TipNode, nowMs: number): boolean {
-    const lead = node.health.slot - tip
-    const { aheadSinceMs = nowMs } = seen.get(node) ?? {}
-    return (
-      lead <= leadSlots() + (PACE_MAX * (nowMs - tipAtMs)) / slotMs() ||
-      nowMs - aheadSinceMs >= Math.max(1, lead * slotMs())
-    )
-  }
-
   function believed(known: readonly TipNode[], nowMs: number): readonly TipNode[] {
     const isSettled = nowMs - (startedMs ?? nowMs) >= SETTLE_MS
     const moving = known.filter((node) => nowMs - (seen.get(node)?.movedAtMs ?? nowMs) < STILL_MS)
     const shown = moving.length > 0 ? moving : known
     // Of two nodes that differ at the start, either may be right: the one ahead counts, as long as it moves.
     if (known.length < 2 || (!isSettled && known.length < 3)) return shown
-    const right = shown.filter((node) => isConfirmed(node, known) || (isSettled && isReached(node, nowMs)))
+    const right = shown.filter((node) => isConfirmed(node, known) || (isSettled && !isAhead(node)))
     return right.length > 0 ? right : shown
   }
+
+  const isAhead = ({ health }: TipNode) => health.slot > tip + leadSlots()
 
   return {
     get slot() {
@@ -84,11 +72,8 @@ export function createChainTip({ leadMsMax, slotMs }: ChainTipOptions): ChainTip
     assess(nodes, nowMs) {
       const known = look(nodes, nowMs)
       if (known.length > 0) startedMs ??= nowMs
-      const next = believed(known, nowMs).reduce((best, { health }) => Math.max(best, health.slot), 0)
-      if (next !== tip) tipAtMs = nowMs
-      tip = next
-      for (const [node, one] of seen) one.aheadSinceMs = this.isAhead(node) ? (one.aheadSinceMs ?? nowMs) : undefined
+      tip = believed(known, nowMs).reduce((best, { health }) => Math.max(best, health.slot), 0)
     },
-    isAhead: ({ health }) => health.slot > tip + leadSlots(),
+    isAhead,
   }
 }

@@ -29,21 +29,17 @@ export type Pool = {
 export type PoolDeps = {
   readonly log: Logger
   readonly clock: Pick<Clock, 'monotonicMs'>
-  /** The lag with which a node is taken out of rotation, and the length of a slot. */
-  readonly lagMsMax: number
+  /** The length of a slot of the chain. */
   readonly slotMs: () => number
   readonly onAssessed?: () => void
 }
-
-/** A node may be this far ahead of the others, also where `health.lagMsMax` is smaller: notifications of several slots may arrive at once. */
-const LEAD_MS_MIN = 10_000
 
 type Candidates = Readonly<Record<EndpointKind, readonly NodeCandidate[]>>
 
 export function createPool(first: readonly UpstreamNode[], owner: string | undefined, deps: PoolDeps): Pool {
   let nodes = first
   let candidates = candidatesOf(first)
-  const tip = createChainTip({ leadMsMax: Math.max(deps.lagMsMax, LEAD_MS_MIN), slotMs: deps.slotMs })
+  const tip = createChainTip({ slotMs: deps.slotMs })
   let offset = 0
 
   function assess(): void {

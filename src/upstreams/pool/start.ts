@@ -1,5 +1,4 @@
 import { createGrpcLinks, type GrpcLinksDeps } from '../grpc-link.ts'
-import { lagLimitsOf } from '../lag-limits.ts'
 import { createNode, type NodeDeps, type NodeSpec, type UpstreamNode } from '../node.ts'
 import type { UpstreamsOptions } from '../options.ts'
 import { NO_PROBES } from '../probes/probe.ts'
@@ -50,7 +49,6 @@ export function startPool(owner: string | undefined, options: UpstreamsOptions, 
     log,
     clock,
     slotMs,
-    lagMsMax: lagLimitsOf(options.health).lagMsMax,
     onAssessed: report,
   })
   const ws = createWsLinks(pool, options, { ...deps, slotMs, onSlot: compare })
