@@ -57,6 +57,21 @@ describe('an EVM node is asked for what it has:', () => {
     assert(!asked.includes('debug_traceTransaction'))
   })
 
+  test('a form that works is kept where something else is asked for again: one bad transaction does not end all traces', async () => {
+    let isBad = false
+    const { client, clock } = createNode({
+      debug_traceTransaction(params) {
+        if (isBad && params[0] === hash('1')) throw new JsonRpcFailure('debug_traceTransaction', -32_602, 'bad')
+        return isDifferences(params) ? changed : touched
+      },
+    })
+    assert.deepEqual(await slotsOf(client), ['2>3', '2>3'])
+    clock.advance(600_000)
+    isBad = true
+    assert.deepEqual(await slotsOf(client), [undefined, '2>3'])
+    assert.equal(client.traceForm, 'prestate')
+  })
+
   test('what it did not support, again after ten minutes', async () => {
     let isSupported = false
     const { client, asked, clock } = createNode({

@@ -107,7 +107,8 @@ export class EvmNodeClient {
     this.#lackingSinceMs = undefined
     this.#hasBlockReceipts = true
     this.#hasBlockTraces = true
-    this.#form = undefined
+    // A form that works is kept: by one error about a transaction the node would count as one that does not trace.
+    if (this.#form === 'none') this.#form = undefined
   }
 
   /** Traces all transactions of a block in two calls, where the node supports the prestate tracer for blocks. */
