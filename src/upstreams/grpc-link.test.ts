@@ -246,6 +246,36 @@ for (const [what, path, code] of [
   })
 }
 
+test('a node that serves unary calls again is known to, and one that ends streams is not by its unary calls', async () => {
+  await using node = await startFakeNode()
+  const clock = createManualClock()
+  await using rig = await startRig({ clock, nodes: [{ name: 'a', grpc: node.grpc }] })
+  const call = async (path: string, isStream: boolean) => {
+    clock.advance(2000)
+    const opened = await rig.upstreams.of(undefined).grpc.open(path, {}, { isStream })
+    assert.ok(opened.ok)
+    await new Promise<void>((resolve) => {
+      opened.stream.onHeaders(() => resolve())
+      opened.stream.onEnd(() => resolve())
+    })
+    opened.stream.cancel()
+  }
+  const recoveries = () => rig.log.filter((line) => line.includes('upstream accepts gRPC calls again')).length
+  node.onGrpcCall = (open) => open.end({ code: 16, message: 'x' })
+  await call('/geyser.Geyser/GetSlot', false)
+  node.onGrpcCall = (open) => open.sendHeaders()
+  await call('/geyser.Geyser/GetSlot', false)
+  assert.equal(recoveries(), 1)
+
+  node.onGrpcCall = (open) => open.end({ code: 14, message: 'x' })
+  await call(SUBSCRIBE, true)
+  node.onGrpcCall = (open) => open.sendHeaders()
+  await call('/geyser.Geyser/GetSlot', false)
+  assert.equal(recoveries(), 1)
+  await call(SUBSCRIBE, true)
+  assert.equal(recoveries(), 2)
+})
+
 test('a method that a node lacks, and a request that it refuses, keep no other calls away from it', async () => {
   await using node = await startFakeNode()
   await using other = await startFakeNode()

@@ -89,9 +89,11 @@ type NodeSessions = {
   opening: Promise<GrpcSession | undefined> | undefined
   readonly streams: Set<GrpcStream>
   readonly movable: Map<GrpcStream, () => boolean>
-  /** Its streams end before they have begun. */
-  isRefusing: boolean
+  /** What ends there before it has begun. */
+  refusing: 'streams' | 'calls' | undefined
 }
+
+type Refusal = { readonly end: GrpcEnd; readonly isStream: boolean }
 
 export function createGrpcLinks(
   pool: Pool,
@@ -170,10 +172,11 @@ export function createGrpcLinks(
     let hasBegun = false
     stream.onHeaders(() => {
       hasBegun = true
-      if (isStream) accepted(node, ofNode)
+      // A node may respond to calls, and take no streams.
+      if (isStream || ofNode.refusing === 'calls') accepted(node, ofNode)
     })
     stream.onEnd((end) => {
-      if (!hasBegun && isFaultOfNode(end, path)) refused(node, ofNode, end)
+      if (!hasBegun && isFaultOfNode(end, path)) refused(node, ofNode, { end, isStream })
       ofNode.streams.delete(stream)
       ofNode.movable.delete(stream)
       node.openStreams.remove('grpc')
@@ -184,15 +187,17 @@ export function createGrpcLinks(
 
   function accepted(node: UpstreamNode, ofNode: NodeSessions): void {
     node.grpc?.refusals.worked()
-    if (ofNode.isRefusing) log.info({ upstream: node.name }, 'upstream accepts gRPC streams again')
-    ofNode.isRefusing = false
+    if (ofNode.refusing !== undefined) log.info({ upstream: node.name }, 'upstream accepts gRPC calls again')
+    ofNode.refusing = undefined
   }
 
   /** Such a node has the fewest streams, so that every new one would go there. Calls at the same time are one refusal. */
-  function refused(node: UpstreamNode, ofNode: NodeSessions, { status: { code } }: GrpcEnd): void {
+  function refused(node: UpstreamNode, ofNode: NodeSessions, { end, isStream }: Refusal): void {
     if (node.grpc?.refusals.isShut === false) node.grpc.refusals.failed()
-    if (!ofNode.isRefusing) log.warn({ upstream: node.name, code }, 'upstream ends gRPC calls at once')
-    ofNode.isRefusing = true
+    if (ofNode.refusing === undefined)
+      log.warn({ upstream: node.name, code: end.status.code }, 'upstream ends gRPC calls at once')
+    if (isStream) ofNode.refusing = 'streams'
+    else ofNode.refusing ??= 'calls'
   }
 
   function availableNode(name: string, except: UpstreamNode | undefined): UpstreamNode | undefined {
@@ -222,7 +227,7 @@ export function createGrpcLinks(
         opening: undefined,
         streams: new Set(),
         movable: new Map(),
-        isRefusing: false,
+        refusing: undefined,
       })
     },
     leave(node) {
