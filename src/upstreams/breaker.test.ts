@@ -17,7 +17,9 @@ function setUp(seed = 1) {
     clock,
     random: createSeededRandom(seed),
     requestProbe: () => void (probes += 1),
-    onChange: (state) => changes.push(state),
+    onChange() {
+      if (changes.at(-1) !== breaker.state) changes.push(breaker.state)
+    },
   })
   return { clock, breaker, changes, probes: () => probes }
 }
@@ -87,7 +89,7 @@ test('keeps growing the delay for a node that fails soon after recovery, and res
 
 describe('a failed response that may be due to its call', () => {
   const doubt = ({ breaker }: ReturnType<typeof setUp>, count: number) => {
-    for (let at = 0; at < count; at++) breaker.recordDoubtful({ isLikelyForAll: false, customer: 'one' })
+    for (let at = 0; at < count; at++) breaker.recordDoubtful(false)
   }
 
   test('does not open it, however many there are: a probe decides, at most one in a second', () => {
@@ -106,27 +108,40 @@ describe('a failed response that may be due to its call', () => {
     assert.equal(on.breaker.state, 'open')
   })
 
-  test('opens it where the calls of three customers failed and none succeeded, though the probes do', () => {
-    const failFor = ({ breaker }: ReturnType<typeof setUp>, ...customers: string[]) => {
-      for (const customer of customers) breaker.recordDoubtful({ isLikelyForAll: false, customer })
-    }
+  test('makes the node doubtful for ten seconds, where good probes but no good calls come between', () => {
     const on = setUp()
-    failFor(on, ...Array.from({ length: 50 }, (_, at) => (at % 2 === 0 ? 'one' : 'two')))
-    on.breaker.recordProbe(true)
-    assert.equal(on.breaker.state, 'closed')
-    failFor(on, 'three')
-    assert.equal(on.breaker.state, 'open')
-    const served = setUp()
-    failFor(served, 'one', 'two', 'one', 'two')
-    served.breaker.record(true)
-    failFor(served, 'three', 'one', 'three', 'one', 'two')
-    assert.equal(served.breaker.state, 'open')
-    const healthy = setUp()
-    for (let at = 0; at < 100; at++) {
-      failFor(healthy, `customer-${at}`)
-      if (at % 2 === 1) healthy.breaker.record(true)
+    for (let at = 0; at < 5; at++) {
+      assert.equal(on.breaker.isDoubtful, false)
+      doubt(on, 1)
+      on.breaker.recordProbe(true)
     }
-    assert.equal(healthy.breaker.state, 'closed')
+    assert.deepEqual([on.breaker.isDoubtful, on.breaker.state], [true, 'closed'])
+    on.clock.advance(9999)
+    doubt(on, 1)
+    assert.equal(on.breaker.isDoubtful, true)
+    on.clock.advance(1)
+    assert.equal(on.breaker.isDoubtful, false)
+    doubt(on, 4)
+    on.breaker.record(true)
+    doubt(on, 4)
+    assert.equal(on.breaker.isDoubtful, false)
+    doubt(on, 1)
+    assert.equal(on.breaker.isDoubtful, true)
+  })
+
+  test('makes the node doubtful by its share of the calls of ten seconds', () => {
+    const on = setUp()
+    for (let at = 0; at < 40; at++) {
+      if (at % 2 === 0) on.breaker.record(true)
+      else doubt(on, 1)
+      assert.equal(on.breaker.isDoubtful, at >= 19)
+    }
+    const served = setUp()
+    for (let at = 0; at < 100; at++) {
+      if (at % 3 !== 0) served.breaker.record(true)
+      else doubt(served, 1)
+    }
+    assert.equal(served.breaker.isDoubtful, false)
   })
 
   test('does not bring forward what other failures do', () => {
@@ -141,14 +156,14 @@ describe('a failed response that may be due to its call', () => {
 
   test('is decided at once where it is likely for all calls, and by a share of the calls too', () => {
     const refused = setUp()
-    refused.breaker.recordDoubtful({ isLikelyForAll: true })
+    refused.breaker.recordDoubtful(true)
     assert.equal(refused.probes(), 1)
     refused.breaker.recordProbe(false)
     assert.equal(refused.breaker.state, 'open')
     const mixed = setUp()
     for (let at = 0; at < 20; at++) {
       if (at % 2 === 0) mixed.breaker.record(true)
-      else mixed.breaker.recordDoubtful({ isLikelyForAll: false })
+      else mixed.breaker.recordDoubtful(false)
     }
     assert.deepEqual([mixed.probes(), mixed.breaker.recent()], [1, { calls: 20, failures: 10 }])
   })
@@ -169,7 +184,7 @@ test('property: is never open for longer than the maximum, and only a probe clos
           const changed = changes.length
           if (step === 'wait') clock.advance(waitMs)
           else if (step.startsWith('probe')) breaker.recordProbe(step === 'probe-good')
-          else if (step === 'doubtful') breaker.recordDoubtful({ isLikelyForAll: waitMs % 2 === 0 })
+          else if (step === 'doubtful') breaker.recordDoubtful(waitMs % 2 === 0)
           else breaker.record(step === 'good')
           const after = breaker.state
           if (before === 'open' && after === 'open' && changed === changes.length) {

@@ -8,15 +8,17 @@ export type BreakerState = 'closed' | 'open' | 'half-open'
 
 /**
  * A circuit breaker for one node. It opens after some failures in a row, or when too large a share of recent calls failed. Failed responses that may be
- * due to their calls do not open it while they are those of one or two customers: a probe decides, so that no customer can take the node from all. After a
- * growing delay with jitter it is half-open and requests one probe; only a probe can close it.
+ * due to their calls do not open it: a probe decides, so that no customer can take the node from all. While the probes succeed such a node is doubtful,
+ * and is used last. After a growing delay with jitter it is half-open and requests one probe; only a probe can close it.
  */
 export type Breaker = Disposable & {
   readonly state: BreakerState
+  /** It fails most calls, though its probes succeed; for ten seconds each time. */
+  readonly isDoubtful: boolean
   /** Records a call. Ignored unless closed: responses to old calls neither close it nor keep it open. */
   record(isGood: boolean, nowMs?: number): void
-  /** Records a failed response that may be due to the content of its call. */
-  recordDoubtful(failure: DoubtfulFailure, nowMs?: number): void
+  /** Records a failed response that may be due to the content of its call. Where that is not likely, a probe decides at once. */
+  recordDoubtful(isLikelyForAll: boolean, nowMs?: number): void
   recordProbe(isGood: boolean): void
   /** Opens it: the node is known to fail. */
   trip(): void
@@ -26,26 +28,18 @@ export type Breaker = Disposable & {
   recent(): { readonly calls: number; readonly failures: number }
 }
 
-export type DoubtfulFailure = {
-  /** A probe decides at once. */
-  readonly isLikelyForAll: boolean
-  /** Whose call it was, where it was a customer's. */
-  readonly customer?: string | undefined
-}
-
 export type BreakerDeps = {
   readonly clock: Clock
   readonly random: Random
   /** Requests one probe; its result is given to `recordProbe`. */
   readonly requestProbe: () => void
-  readonly onChange?: (state: BreakerState) => void
+  /** The state or the doubt has changed. */
+  readonly onChange?: () => void
 }
 
 const WINDOW_MS = 10_000
 /** Between two probes that decide about doubtful failures, however many there are. */
 const DOUBT_MS = 1000
-/** A node whose probes succeed and that has failed the calls of so many customers, with no good call between them, fails for all. */
-const CUSTOMERS_MIN = 3
 
 export function createBreaker(options: BreakerOptions, deps: BreakerDeps): Breaker {
   const { clock, random } = deps
@@ -58,15 +52,13 @@ export function createBreaker(options: BreakerOptions, deps: BreakerDeps): Break
   /** The next probe decides whether it opens. */
   let isInDoubt = false
   let doubtedAtMs = Number.NEGATIVE_INFINITY
-  /** Since the last good call. Good probes do not count: a node may respond to nothing else. */
-  const failedCustomers = new Set<string>()
-  let failedCalls = 0
   let closedAtMs = Number.NEGATIVE_INFINITY
   let timer: Timer | undefined
+  let doubtTimer: Timer | undefined
 
   function change(to: BreakerState): void {
     breaker.state = to
-    deps.onChange?.(to)
+    deps.onChange?.()
   }
 
   function open(): void {
@@ -81,14 +73,8 @@ export function createBreaker(options: BreakerOptions, deps: BreakerDeps): Break
     timer.unref?.()
   }
 
-  function forgetFailed(): void {
-    failedCustomers.clear()
-    failedCalls = 0
-  }
-
   function close(): void {
     inRow = 0
-    forgetFailed()
     doubtfulInRow = 0
     calls = createRollingWindow({ windowMs: WINDOW_MS })
     failures = createRollingWindow({ windowMs: WINDOW_MS })
@@ -117,32 +103,51 @@ export function createBreaker(options: BreakerOptions, deps: BreakerDeps): Break
     if (inRow >= options.failuresInRow || isShareReached(failures.sum(nowMs), nowMs)) open()
   }
 
-  const breaker: Breaker & { state: BreakerState } = {
+  /** After the time it gets calls again, and with the next ones it is decided anew. */
+  function doubt(): void {
+    if (breaker.isDoubtful) return
+    breaker.isDoubtful = true
+    doubtTimer = clock.setTimer(WINDOW_MS, endDoubt)
+    doubtTimer.unref?.()
+    deps.onChange?.()
+  }
+
+  function endDoubt(): void {
+    if (!breaker.isDoubtful) return
+    doubtTimer?.cancel()
+    breaker.isDoubtful = false
+    doubtfulInRow = 0
+    doubtful = createRollingWindow({ windowMs: WINDOW_MS })
+    deps.onChange?.()
+  }
+
+  const breaker: Breaker & { state: BreakerState; isDoubtful: boolean } = {
     state: 'closed',
+    isDoubtful: false,
     record(isGood, nowMs = clock.monotonicMs()) {
       if (breaker.state !== 'closed') return
       calls.add(1, nowMs)
       if (!isGood) failures.add(1, nowMs)
-      else if (failedCalls > 0) forgetFailed()
       count(isGood)
     },
-    recordDoubtful({ isLikelyForAll, customer }, nowMs = clock.monotonicMs()) {
+    recordDoubtful(isLikelyForAll, nowMs = clock.monotonicMs()) {
       if (breaker.state !== 'closed') return
       calls.add(1, nowMs)
       doubtful.add(1, nowMs)
       doubtfulInRow += 1
-      failedCalls += 1
-      if (customer !== undefined && failedCustomers.size < CUSTOMERS_MIN) failedCustomers.add(customer)
-      if (failedCustomers.size === CUSTOMERS_MIN && failedCalls >= options.failuresInRow) return open()
-      if (isInDoubt || nowMs - doubtedAtMs < DOUBT_MS || !(isLikelyForAll || isDoubted(nowMs))) return
+      const isReached = isDoubted(nowMs)
+      if (isReached) doubt()
+      if (isInDoubt || nowMs - doubtedAtMs < DOUBT_MS || !(isLikelyForAll || isReached)) return
       isInDoubt = true
       doubtedAtMs = nowMs
       deps.requestProbe()
     },
     recordProbe(isGood) {
       if (breaker.state === 'closed') {
-        if (isInDoubt && !isGood) open()
-        else count(isGood)
+        // A good probe does not end a row of doubtful calls: the node may respond well to nothing else.
+        if (isGood) inRow = 0
+        else if (isInDoubt) open()
+        else count(false)
         isInDoubt = false
       } else if (breaker.state === 'half-open') {
         if (isGood) close()
@@ -161,7 +166,10 @@ export function createBreaker(options: BreakerOptions, deps: BreakerDeps): Break
       const nowMs = clock.monotonicMs()
       return { calls: calls.sum(nowMs), failures: failures.sum(nowMs) + doubtful.sum(nowMs) }
     },
-    [Symbol.dispose]: () => timer?.cancel(),
+    [Symbol.dispose]() {
+      timer?.cancel()
+      doubtTimer?.cancel()
+    },
   }
   return breaker
 }

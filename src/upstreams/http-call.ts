@@ -83,6 +83,8 @@ const REFUSED_STATUSES: ReadonlySet<number> = new Set([401, 403, 404, 405, 407, 
 const CREDENTIAL_STATUSES: ReadonlySet<number> = new Set([401, 407])
 
 const METHOD_NOT_FOUND = -32601
+/** The request could not be read, or is none that the node takes: none of its calls was processed. */
+const UNREAD_CODES: ReadonlySet<number> = new Set([-32700, -32600])
 /** RFC 9110 section 15.5.14. Agave reads at most 50 KiB unless configured otherwise, and responds with text. */
 const CONTENT_TOO_LARGE = 413
 
@@ -199,15 +201,14 @@ class ForwardedCall {
     const isFault = replyClass === 'refused' || replyClass === 'broken'
     if (isFault) {
       node.failed(`HTTP ${reply.head.status}`)
-      const isLikelyForAll = CREDENTIAL_STATUSES.has(reply.head.status)
-      node.breaker.recordDoubtful({ isLikelyForAll, customer: this.#request.subscription }, nowMs)
+      node.breaker.recordDoubtful(CREDENTIAL_STATUSES.has(reply.head.status), nowMs)
     } else node.breaker.record(true, nowMs)
     this.#meter.call(isFault ? 'failed' : 'answered', tookMs)
     if (isGood) {
       node.responded(tookMs)
       this.#extractSlot(reply.body)
     }
-    const result = responseOf(reply, replyClass, node.name)
+    const result = responseOf(reply, replyClass, { nodeName: node.name, isWrite: this.#request.kind === 'write' })
     if (replyClass === 'good' || replyClass === 'too-large') return this.#finish(result)
     const reason = replyClass === 'elsewhere' ? 'answer' : 'status'
     if (this.#request.kind === 'read' && this.#retry(result, reason)) return
@@ -319,16 +320,28 @@ function firstByteOf(body: Buffer): number | undefined {
   return undefined
 }
 
+/** The error of one object for a batch of which the node, or a proxy before it, may have processed a part. */
+function mayBeProcessed({ head: { status }, body }: Reply): boolean {
+  const code = firstByteOf(body) === OPEN_BRACE && !REFUSED_STATUSES.has(status) ? errorCodeOf(body) : undefined
+  return code !== undefined && !UNREAD_CODES.has(code)
+}
+
 /**
  * A response to the customer's request is passed on. One about the gateway itself (its credential, its rate limit, an error page of a
  * proxy) is not: the customer would take it for a response about its own token. Nor is one that is no JSON-RPC: its client could not read it.
  */
-function responseOf(reply: Reply, replyClass: ReplyClass, nodeName: string): UpstreamResponse {
+function responseOf(
+  reply: Reply,
+  replyClass: ReplyClass,
+  { nodeName, isWrite }: { readonly nodeName: string; readonly isWrite: boolean },
+): UpstreamResponse {
   const { head, body, pooled, rest } = reply
   if (replyClass === 'refused' || replyClass === 'declined' || replyClass === 'too-large') {
     rest?.abort()
-    const kind = replyClass === 'too-large' ? replyClass : 'failed-not-sent'
-    return { kind, isSent: false, message: `the node responded with HTTP ${head.status}` }
+    const message = `the node responded with HTTP ${head.status}`
+    if (replyClass === 'too-large') return { kind: replyClass, isSent: false, message }
+    if (isWrite && mayBeProcessed(reply)) return { kind: 'failed-maybe-sent', isSent: true, message }
+    return { kind: 'failed-not-sent', isSent: false, message }
   }
   if (replyClass === 'broken' && (rest !== undefined || !isJsonRpcBody(body))) {
     rest?.abort()

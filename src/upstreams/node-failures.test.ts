@@ -21,6 +21,7 @@ async function oneNode() {
 
 describe('a response that is not the one a node owes', () => {
   const call = upstreamRequest('getBalance', rpcBody('getBalance'))
+  const writes = upstreamRequest('sendTransaction', rpcBody('sendTransaction'))
   const refusal = '{"jsonrpc":"2.0","error":{"code":-32600,"message":"no batches here"},"id":null}'
   const cases: [name: string, request: UpstreamRequest, body: string, kind: UpstreamResponse['kind']][] = [
     ['a single call: nothing', call, '', 'failed-maybe-sent'],
@@ -37,6 +38,18 @@ describe('a response that is not the one a node owes', () => {
     ['a notification: nothing', { ...call, expects: 'nothing' }, '', 'responded'],
     ['a notification: text', { ...call, expects: 'nothing' }, 'down', 'failed-maybe-sent'],
     ['a batch: a single error', { ...call, expects: 'batch' }, refusal, 'failed-not-sent'],
+    [
+      'a batch of writes: a single error that says it was not read',
+      { ...writes, expects: 'batch' },
+      refusal,
+      'failed-not-sent',
+    ],
+    [
+      'a batch of writes: a single error that may have come after some of them',
+      { ...writes, expects: 'batch' },
+      refusal.replace('-32600', '-32603'),
+      'failed-maybe-sent',
+    ],
     ['a batch: an array', { ...call, expects: 'batch' }, `[${refusal}]`, 'responded'],
   ]
   for (const [name, request, body, kind] of cases) {
@@ -73,6 +86,30 @@ test('a node that responds to probes is not taken from all by calls that it refu
     for (let call = 0; call < 30; call++) assert.notEqual((await on.send()).kind, 'no-upstream')
     assert.equal(on.breaker(), 'closed', String(status))
   }
+})
+
+test('a node that responds to probes but refuses all calls is used last, by one customer too', async () => {
+  await using a = await startFakeNode()
+  await using b = await startFakeNode()
+  const nodes = [a, b].map(({ rpc }, at) => ({ name: 'ab'.charAt(at), rpc }))
+  await using rig = await startRig({ clock: systemClock, nodes })
+  const shared = rig.upstreams.of(undefined)
+  const stateOf = (name: string) => rig.upstreams.status().find((node) => node.name === name)
+  await until('both are known', () => rig.upstreams.status().every(({ slot }) => slot === 1000))
+  const send = () =>
+    shared.forwardAsync({ ...upstreamRequest('sendTransaction', rpcBody('sendTransaction')), subscription: 'one' })
+  a.respond = () => ({ status: 503, body: 'no' })
+  const kinds: string[] = []
+  for (let call = 0; call < 60; call++) kinds.push((await send()).kind)
+  const failed = kinds.filter((kind) => kind !== 'responded').length
+  assert.ok(failed >= 5 && failed <= 20, `${failed} of ${kinds.length} failed`)
+  assert.deepEqual([stateOf('a')?.state, stateOf('a')?.breaker], ['failing', 'closed'])
+  assert.match(stateOf('a')?.reason ?? '', /^HTTP 503 to most calls, though its probes succeed$/)
+  // Where all do, calls go to both again.
+  b.respond = a.respond
+  const before = a.calls.length
+  for (let call = 0; call < 60; call++) assert.notEqual((await send()).kind, 'no-upstream')
+  assert.ok(a.calls.length > before)
 })
 
 for (const [status, calls] of [

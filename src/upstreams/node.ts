@@ -147,13 +147,8 @@ export function createNode(
   const breaker = createBreaker(options.breaker, { clock, random, requestProbe, onChange })
   const openStreams = createOpenStreams()
 
-  function candidate(hasEndpoint: () => boolean, work: () => number, endpoint?: Endpoint): NodeCandidate {
-    return new EndpointCandidate(() => node, {
-      hasEndpoint,
-      isRefusing: () => endpoint?.refusals.isShut === true,
-      load: () => work() / node.weight,
-    })
-  }
+  const candidate = (hasEndpoint: () => boolean, isRefusing: () => boolean, work: () => number): NodeCandidate =>
+    new EndpointCandidate(() => node, { hasEndpoint, isRefusing, load: () => work() / node.weight })
 
   const node: Writable<UpstreamNode> = {
     name: spec.name,
@@ -167,17 +162,18 @@ export function createNode(
     candidates: {
       rpc: candidate(
         () => http !== undefined,
+        () => breaker.isDoubtful,
         () => http?.inFlight ?? 0,
       ),
       ws: candidate(
         () => node.isWsUp && ws?.backoff.isShut === false,
+        () => ws?.refusals.isShut === true,
         () => openStreams.ws,
-        ws,
       ),
       grpc: candidate(
         () => grpc !== undefined && !grpc.backoff.isShut,
+        () => grpc?.refusals.isShut === true,
         () => openStreams.grpc,
-        grpc,
       ),
     },
     weight: spec.weight,
@@ -238,6 +234,8 @@ function stateOf(node: UpstreamNode): ReturnType<UpstreamNode['state']> {
   const { health } = node
   if (node.isDrained) return { state: 'drained', reason: 'by the operator' }
   if (node.breaker.state !== 'closed' || node.isSilent) return { state: 'failing', reason: node.lastFailure }
+  if (node.breaker.isDoubtful)
+    return { state: 'failing', reason: `${node.lastFailure} to most calls, though its probes succeed` }
   if (health.lagReason === 'behind-best')
     return { state: 'lagging', reason: `${health.lagSlots} slots behind the best` }
   if (health.lagReason === 'ahead-of-all') {

@@ -2,7 +2,7 @@
 export type Candidate = {
   /** In rotation: not drained, breaker closed, and with an endpoint of the kind needed. */
   readonly isAvailable: boolean
-  /** It has stopped responding, or refuses what is opened there: picked only when every other one has too. */
+  /** It has stopped responding, fails most calls, or refuses what is opened there: picked only when every other one does too. */
   readonly isSilent: boolean
   /** Too far behind: picked only when nothing better is available. */
   readonly isLagging: boolean
@@ -41,13 +41,15 @@ export function pick<Node extends Candidate>(
   return best
 }
 
+/** Of the nodes that respond, and again of those that do not. */
+const RANKS = 4
+
 function rankOf({ isSilent, isLagging, slot }: Candidate, minSlot: number): number {
-  if (isSilent) return 0
-  if (slot >= minSlot) return isLagging ? 3 : 4
-  return isLagging ? 1 : 2
+  const rank = slot >= minSlot ? (isLagging ? 2 : 3) : isLagging ? 0 : 1
+  return isSilent ? rank : rank + RANKS
 }
 
 function isBetter(node: Candidate, than: Candidate, rank: number): boolean {
-  if (rank <= 2 && node.slot !== than.slot) return node.slot > than.slot
+  if (rank % RANKS <= 1 && node.slot !== than.slot) return node.slot > than.slot
   return node.load < than.load
 }

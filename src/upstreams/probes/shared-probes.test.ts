@@ -110,7 +110,7 @@ test('a thread has a breaker of its own: it opens for its calls only, and closes
   const nodes = on.nodes.slice(0, 1)
   const failing = await on.startThread(nodes)
   const other = await on.startThread(nodes)
-  on.a.respond = () => ({ status: 500, body: 'no' })
+  on.a.respond = () => 'reset'
   for (let sent = 0; sent < 5; sent++) await call(failing)
   assert.equal(on.stateOf(failing, 'a')?.breaker, 'open')
   assert.equal(on.stateOf(other, 'a')?.breaker, 'closed')
