@@ -39,12 +39,14 @@ export type LinkSubscriptionsDeps = {
   isReserved(id: string): boolean
 }
 
-/** A node that has not responded for this time, which is longer than a subscribe waits for it, */
+/** A node that has sent no response for this time, which is longer than a subscribe waits for it, */
 const OVERDUE_MS = 3000
-/** to so many subscribes, will not. One may be a request that it drops. */
+/** since so many subscribes were sent, will not. Fewer may be requests that it drops. */
 const OVERDUE_MIN = 8
 /** Responses that a node may owe. */
 const OVERDUE_MAX = 10_000
+/** After this time a request that nobody waits for any more counts as dropped by the node. */
+const ABANDONED_MS = 30_000
 
 /** The response of a node to a subscribe: its id for the subscription; undefined where it refused. */
 export type WsResponse = { readonly id: number; readonly result: string | undefined }
@@ -53,7 +55,7 @@ type Entry = {
   readonly request: WsSubscribe
   readonly events: WsSubscriptionEvents
   state: 'sent' | 'live' | 'closed'
-  isSent: boolean
+  sentAtMs: number | undefined
   /** The node's id. */
   id: string | undefined
 }
@@ -74,8 +76,8 @@ export class LinkSubscriptions {
       this.#deps.send(`{"jsonrpc":"2.0","id":${this.#nextId++},"method":"${method}","params":[${id}]}`),
   })
   #nextId = 1
-  /** The time of the last response, or of the first request after all had one; undefined where all have one. */
-  #waitsSinceMs: number | undefined
+  /** The time of the last response, to whatever request. */
+  #respondedAtMs = Number.NEGATIVE_INFINITY
 
   constructor(deps: LinkSubscriptionsDeps) {
     this.#deps = deps
@@ -87,14 +89,19 @@ export class LinkSubscriptions {
 
   /** The node leaves subscribes without a response. */
   isOverdue(nowMs: number): boolean {
-    const count = this.#pending.size + this.#abandoned.size
-    if (count > OVERDUE_MAX) return true
-    return count >= OVERDUE_MIN && this.#waitsSinceMs !== undefined && nowMs - this.#waitsSinceMs >= OVERDUE_MS
+    this.#forgetAbandoned(nowMs)
+    if (this.#pending.size + this.#abandoned.size > OVERDUE_MAX) return true
+    let overdue = 0
+    for (const entries of [this.#pending, this.#abandoned]) {
+      for (const { sentAtMs = Number.POSITIVE_INFINITY } of entries.values())
+        if (sentAtMs > this.#respondedAtMs && nowMs - sentAtMs >= OVERDUE_MS) overdue += 1
+    }
+    return overdue >= OVERDUE_MIN
   }
 
   /** Sent at once where the connection is open, else by `sendPending`. */
   add(request: WsSubscribe, events: WsSubscriptionEvents): LinkSubscription {
-    const entry: Entry = { request, events, state: 'sent', isSent: false, id: undefined }
+    const entry: Entry = { request, events, state: 'sent', sentAtMs: undefined, id: undefined }
     const requestId = this.#nextId++
     this.#entries.add(entry)
     this.#pending.set(requestId, entry)
@@ -103,7 +110,7 @@ export class LinkSubscriptions {
     return {
       nodeName: this.#deps.nodeName,
       get isSent() {
-        return entry.isSent
+        return entry.sentAtMs !== undefined
       },
       close: (isEndedByNode = false) => this.#close(requestId, entry, isEndedByNode),
     }
@@ -115,6 +122,7 @@ export class LinkSubscriptions {
 
   /** `text` is the complete response. */
   onResponse({ id, result }: WsResponse, text: string): void {
+    this.#respondedAtMs = this.#deps.monotonicMs()
     const entry = this.#pending.get(id)
     if (entry !== undefined) {
       this.#pending.delete(id)
@@ -126,8 +134,6 @@ export class LinkSubscriptions {
       // Closed before the node's response: unsubscribe at the node too.
       if (result !== undefined) this.#unsubscribe(result, closed)
     }
-    const isWaiting = this.#pending.size + this.#abandoned.size > 0
-    this.#waitsSinceMs = isWaiting ? this.#deps.monotonicMs() : undefined
     this.#flushUnsubscribes()
   }
 
@@ -154,9 +160,8 @@ export class LinkSubscriptions {
   #send(requestId: number, entry: Entry): void {
     const { method, params } = entry.request
     if (!this.#deps.isOpen()) return
-    this.#waitsSinceMs ??= this.#deps.monotonicMs()
     // Before it is sent: that may end the connection of a node that does not read.
-    entry.isSent = true
+    entry.sentAtMs = this.#deps.monotonicMs()
     this.#deps.send(`{"jsonrpc":"2.0","id":${requestId},"method":"${method}","params":${params}}`)
   }
 
@@ -179,7 +184,7 @@ export class LinkSubscriptions {
     this.#drop(entry)
     if (entry.id === undefined) {
       this.#pending.delete(requestId)
-      if (entry.isSent) this.#abandoned.set(requestId, entry)
+      if (entry.sentAtMs !== undefined) this.#abandoned.set(requestId, entry)
       this.#flushUnsubscribes()
       return
     }
@@ -188,6 +193,11 @@ export class LinkSubscriptions {
     if (equal?.size !== 0) return
     this.#live.delete(entry.id)
     if (!isEndedByNode) this.#unsubscribe(entry.id, entry)
+  }
+
+  #forgetAbandoned(nowMs: number): void {
+    for (const [requestId, { sentAtMs = nowMs }] of this.#abandoned)
+      if (nowMs - sentAtMs >= ABANDONED_MS) this.#abandoned.delete(requestId)
   }
 
   #drop(entry: Entry): void {
