@@ -63,6 +63,25 @@ test('a request that nobody waits for is forgotten after half a minute', () => {
   }
 })
 
+test('a subscription counts at the connection until the node has its unsubscribe', () => {
+  const on = open()
+  const [first, second] = on.add(2)
+  on.respond(1, '7')
+  first?.close()
+  assert.deepEqual([on.subscriptions.size, on.subscriptions.sizeAtNode], [1, 2], 'its unsubscribe waits')
+  second?.close()
+  assert.deepEqual([on.subscriptions.size, on.subscriptions.sizeAtNode], [0, 1], 'one may still be accepted')
+  on.respond(2, '8')
+  assert.equal(on.subscriptions.sizeAtNode, 0)
+  assert.equal(on.requests.filter((request) => request.includes('Unsubscribe')).length, 2)
+})
+
+test('any number of subscribes that were just sent is not overdue', () => {
+  const on = open()
+  on.add(20_000)
+  assert.equal(on.isOverdueAfter(1), false)
+})
+
 test('a subscribe counts as sent before the send, which may lose the connection', () => {
   const meter = { wsSubscriptions: { inc() {}, dec() {} } } as unknown as ConstructorParameters<
     typeof LinkSubscriptions

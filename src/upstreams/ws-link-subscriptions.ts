@@ -43,8 +43,6 @@ export type LinkSubscriptionsDeps = {
 const OVERDUE_MS = 3000
 /** since so many subscribes were sent, will not. Fewer may be requests that it drops. */
 const OVERDUE_MIN = 8
-/** Responses that a node may owe. */
-const OVERDUE_MAX = 10_000
 /** After this time a request that nobody waits for any more counts as dropped by the node. */
 const ABANDONED_MS = 30_000
 
@@ -87,10 +85,14 @@ export class LinkSubscriptions {
     return this.#entries.size
   }
 
+  /** The same, and those closed of which the node may not know yet. `wsSubscriptionsMax` limits it, and with it all that is kept here. */
+  get sizeAtNode(): number {
+    return this.#entries.size + this.#abandoned.size + this.#unsubscribes.size
+  }
+
   /** The node leaves subscribes without a response. */
   isOverdue(nowMs: number): boolean {
     this.#forgetAbandoned(nowMs)
-    if (this.#pending.size + this.#abandoned.size > OVERDUE_MAX) return true
     let overdue = 0
     for (const entries of [this.#pending, this.#abandoned]) {
       for (const { sentAtMs = Number.POSITIVE_INFINITY } of entries.values())

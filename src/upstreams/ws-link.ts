@@ -15,6 +15,8 @@ import {
 export type WsLink = {
   readonly state: 'connecting' | 'open' | 'lost'
   readonly size: number
+  /** With those closed of which the node may not know yet. */
+  readonly sizeAtNode: number
   subscribe(request: WsSubscribe, events: WsSubscriptionEvents): LinkSubscription
   /** Closes the connection; its subscriptions get `onLost`. */
   cut(reason: LossReason): void
@@ -88,6 +90,10 @@ class NodeWsLink implements WsLink {
 
   get size(): number {
     return this.#subscriptions.size
+  }
+
+  get sizeAtNode(): number {
+    return this.#subscriptions.sizeAtNode
   }
 
   subscribe(request: WsSubscribe, events: WsSubscriptionEvents): LinkSubscription {

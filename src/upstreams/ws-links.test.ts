@@ -297,6 +297,19 @@ test('opens connections up to the maximum, then uses the other node, then refuse
   assert.notEqual(subscribe(shared, account('more')).handle, undefined)
 })
 
+test('sends no more subscribes than a connection may have, also where each is closed before its response', async () => {
+  await using node = await startFakeNode()
+  await using on = await oneNode(node, { connections: { wsPerNodeMax: 2, wsSubscriptionsMax: 3 } })
+  await until('it is connected', () => node.subscriptions.size === 1)
+  node.wsHold = new Promise(() => {})
+  await until('all places are taken', () => {
+    const { handle } = subscribe(on.shared, account('x'))
+    handle?.close()
+    return handle === undefined
+  })
+  assert.ok(node.texts.filter((text) => text.includes('accountSubscribe')).length <= 6)
+})
+
 test('moves the subscriptions of a drained node and opens no connection to it', async () => {
   await using node = await startFakeNode()
   await using on = await oneNode(node)

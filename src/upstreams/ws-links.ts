@@ -95,7 +95,11 @@ export function createWsLinks(
     let best: WsLink | undefined
     const ofNode = links.get(node) ?? new Set()
     for (const link of ofNode) {
-      if (link.size < options.connections.wsSubscriptionsMax && (best === undefined || link.size < best.size))
+      const { sizeAtNode } = link
+      if (
+        sizeAtNode < options.connections.wsSubscriptionsMax &&
+        sizeAtNode < (best?.sizeAtNode ?? Number.POSITIVE_INFINITY)
+      )
         best = link
     }
     if (best !== undefined || ofNode.size >= options.connections.wsPerNodeMax) return best

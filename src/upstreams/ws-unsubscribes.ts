@@ -8,6 +8,8 @@ export type WsUnsubscribes = {
   /** Sends what is due. `oldestPending` is the first request without a response; Infinity where there is none. */
   flush(oldestPending: number): void
   clear(): void
+  /** Those that wait. */
+  readonly size: number
 }
 
 export function createWsUnsubscribes(deps: {
@@ -31,5 +33,8 @@ export function createWsUnsubscribes(deps: {
       }
     },
     clear: () => waiting.clear(),
+    get size() {
+      return waiting.size
+    },
   }
 }
