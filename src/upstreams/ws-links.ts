@@ -93,14 +93,12 @@ export function createWsLinks(
 
   function linkFor(node: UpstreamNode): WsLink | undefined {
     let best: WsLink | undefined
+    let leastSize = options.connections.wsSubscriptionsMax
     const ofNode = links.get(node) ?? new Set()
     for (const link of ofNode) {
-      const { sizeAtNode } = link
-      if (
-        sizeAtNode < options.connections.wsSubscriptionsMax &&
-        sizeAtNode < (best?.sizeAtNode ?? Number.POSITIVE_INFINITY)
-      )
-        best = link
+      if (link.sizeAtNode >= leastSize) continue
+      best = link
+      leastSize = link.sizeAtNode
     }
     if (best !== undefined || ofNode.size >= options.connections.wsPerNodeMax) return best
     return open(node)

@@ -7,14 +7,17 @@ import { systemClock } from '../../platform/process/clock.ts'
 import type { UpstreamSubscriber } from './upstream-subscription.ts'
 import { createUpstreamSubscriptions, type SharedSubscription } from './upstream-subscriptions.ts'
 
-test('one subscription creates at most half of the upstream subscriptions that the shared nodes take', async () => {
-  await using node = await startFakeNode()
-  await using rig = await startRig({
-    clock: systemClock,
-    nodes: [{ name: 'a', ws: node.ws }],
-    connections: { wsPerNodeMax: 2, wsSubscriptionsMax: 4 },
-  })
-  const { upstreams } = rig
+/** Upstream subscriptions of which the shared nodes take eight. */
+async function startEight() {
+  const stack = new AsyncDisposableStack()
+  const node = stack.use(await startFakeNode())
+  const { upstreams } = stack.use(
+    await startRig({
+      clock: systemClock,
+      nodes: [{ name: 'a', ws: node.ws }],
+      connections: { wsPerNodeMax: 2, wsSubscriptionsMax: 4 },
+    }),
+  )
   const all = createUpstreamSubscriptions({ upstreams, clock: systemClock, random: createSeededRandom(1) })
   const joined: (() => void)[] = []
   const join = (subscriptionId: string, key: string): 'joined' | number => {
@@ -26,13 +29,19 @@ test('one subscription creates at most half of the upstream subscriptions that t
     joined.push(() => shared.leave(subscriber))
     return 'joined'
   }
-  for (const key of ['1', '2', '3', '4']) assert.equal(join('greedy', key), 'joined')
-  assert.equal(join('greedy', '5'), 4)
-  assert.equal(join('greedy', '4'), 'joined', 'what exists takes nothing more of a node')
-  for (const key of ['5', '6', '7', '8']) assert.equal(join('other', key), 'joined')
-  assert.equal(join('greedy', '5'), 'joined', 'that of another customer')
+  return { all, joined, join, [Symbol.asyncDispose]: () => stack.disposeAsync() }
+}
+
+test('while three quarters of the upstream subscriptions at shared nodes are in use, one subscription creates at most half of them', async () => {
+  await using on = await startEight()
+  const { all, join, joined } = on
+  for (const key of ['1', '2', '3', '4', '5', '6']) assert.equal(join('greedy', key), 'joined')
+  assert.equal(join('greedy', '7'), 4)
+  assert.equal(join('greedy', '6'), 'joined', 'what exists takes nothing more of a node')
+  for (const key of ['7', '8']) assert.equal(join('other', key), 'joined')
+  assert.equal(join('greedy', '7'), 'joined', 'that of another customer')
   assert.equal(all.size, 8)
-  joined[0]?.()
+  for (const leave of joined.splice(0, 3)) leave()
   assert.equal(join('greedy', '9'), 'joined')
   assert.equal(join('greedy', '10'), 4)
   for (const leave of joined) leave()

@@ -32,7 +32,9 @@ export type UpstreamSubscriptionsDeps = {
   readonly residentBytesMax?: number | undefined
 }
 
-/** One subscription creates at most this share of the upstream subscriptions that shared nodes take. */
+/** From this share in use on, the upstream subscriptions that shared nodes take are scarce: */
+const SCARCE_SHARE = 3 / 4
+/** then one subscription creates no more than this share of them. */
 const OWNER_SHARE = 1 / 2
 
 export function createUpstreamSubscriptions(deps: UpstreamSubscriptionsDeps): UpstreamSubscriptions {
@@ -41,10 +43,12 @@ export function createUpstreamSubscriptions(deps: UpstreamSubscriptionsDeps): Up
   const shared = new Map<string, UpstreamSubscription>()
   /** At shared nodes, by the subscription whose client was the first. */
   const createdBy = new Map<string, number>()
+  let createdAtShared = 0
   const catchUp = createCatchUp(deps.clock, threads)
   const deliveries = createDeliveries(deps.clock, { bytesMax: waitingBytesMaxOf(deps) })
 
   function forgetOne(creator: string): void {
+    createdAtShared -= 1
     const left = (createdBy.get(creator) ?? 1) - 1
     if (left > 0) createdBy.set(creator, left)
     else createdBy.delete(creator)
@@ -59,12 +63,15 @@ export function createUpstreamSubscriptions(deps: UpstreamSubscriptionsDeps): Up
       const key = canonical === undefined ? undefined : `${owner?.subscriptionId ?? ''} ${kind} ${canonical}`
       const existing = key === undefined ? undefined : shared.get(key)
       const creator = owner === undefined ? nodeUser.subscriptionId : undefined
-      const limitSize = Math.ceil(upstreams.of(nodeUser).ws.subscriptionsMax * OWNER_SHARE)
+      const { subscriptionsMax } = upstreams.of(nodeUser).ws
+      const limitSize = Math.ceil(subscriptionsMax * OWNER_SHARE)
       if (existing === undefined && creator !== undefined) {
         const created = createdBy.get(creator) ?? 0
         // Without nodes there is nothing to share.
-        if (limitSize > 0 && created >= limitSize) return { limitSize }
+        const isScarce = limitSize > 0 && createdAtShared >= subscriptionsMax * SCARCE_SHARE
+        if (isScarce && created >= limitSize) return { limitSize }
         createdBy.set(creator, created + 1)
+        createdAtShared += 1
       }
       const upstreamSubscription = existing ?? create(key)
       upstreamSubscription.join(subscriber)
