@@ -76,7 +76,13 @@ export class ClientSubscriptions implements Disposable {
 
   async subscribe(topic: SubscriptionTopic, permit: Permit): Promise<Subscribed> {
     const id = this.#nextId++
-    const subscription = new ClientSubscription(id, permit, this.#client, this.#subscriptions)
+    const subscription = new ClientSubscription(
+      id,
+      topic.nodeUser.subscriptionId,
+      permit,
+      this.#client,
+      this.#subscriptions,
+    )
     const response = await subscription.join(this.#deps.upstreamSubscriptions, topic)
     return { id, response, start: () => subscription.start() }
   }
@@ -94,6 +100,7 @@ export class ClientSubscriptions implements Disposable {
 /** One subscription of a client. Frames pass through it only until the response to its subscribe was sent. */
 class ClientSubscription implements UpstreamSubscriber {
   readonly id: number
+  readonly owner: string
   readonly #permit: Permit
   readonly #client: SubscribedClient
   /** All of the client, from which it removes itself. */
@@ -105,8 +112,15 @@ class ClientSubscription implements UpstreamSubscriber {
   #earlyBytes = 0
   #hasEnded = false
 
-  constructor(id: number, permit: Permit, client: SubscribedClient, all: Map<number, ClientSubscription>) {
+  constructor(
+    id: number,
+    owner: string,
+    permit: Permit,
+    client: SubscribedClient,
+    all: Map<number, ClientSubscription>,
+  ) {
     this.id = id
+    this.owner = owner
     this.#permit = permit
     this.#client = client
     this.#all = all

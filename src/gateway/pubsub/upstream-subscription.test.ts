@@ -43,11 +43,12 @@ function open(params = '["x"]', names: readonly string[] = ['a']) {
       random: createSeededRandom(1),
       catchUp: { start: (_subscription, request) => void reads.push(request) },
       deliveries: createDeliveries(clock, { defer: (run) => run() }),
+      onLeave() {},
       onEnd() {},
     },
   )
   subscription.join({
-    id: 1,
+    ...{ id: 1, owner: 'sub' },
     onResponse: (response) => void responses.push(response),
     onFrame(frame) {
       const text = framePayload(frame).toString()

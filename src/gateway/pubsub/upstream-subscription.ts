@@ -28,6 +28,8 @@ export type Gap = { readonly fromSlot: number; readonly toSlot: number; readonly
 
 /** One client's part in an upstream subscription. */
 export type UpstreamSubscriber = FanOutSubscriber & {
+  /** The subscription of the client. */
+  readonly owner: string
   /** Called once, never within `join`. */
   onResponse(response: SubscribeResponse): void
   onGap(gap: Gap): void
@@ -41,6 +43,8 @@ export type UpstreamSubscriptionDeps = {
   readonly random: Random
   readonly catchUp: CatchUp
   readonly deliveries: Deliveries
+  /** Called for each subscriber that leaves. */
+  onLeave(subscriber: UpstreamSubscriber): void
   /** Called once, when it has no subscriber left or is complete. */
   onEnd(): void
 }
@@ -139,10 +143,12 @@ export class UpstreamSubscription {
     this.#fanOut.share(subscriber, consumer)
   }
 
+  /** Once for each that has joined, whatever its response. */
   leave(subscriber: UpstreamSubscriber): void {
     this.#waiting.get(subscriber)?.cancel()
     this.#giveUp(subscriber)
     this.#exit(subscriber)
+    this.#deps.onLeave(subscriber)
     this.#endIfUnused()
   }
 

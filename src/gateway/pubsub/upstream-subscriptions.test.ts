@@ -21,7 +21,10 @@ async function startEight() {
   const all = createUpstreamSubscriptions({ upstreams, clock: systemClock, random: createSeededRandom(1) })
   const joined: (() => void)[] = []
   const join = (subscriptionId: string, key: string): 'joined' | number => {
-    const subscriber: UpstreamSubscriber = { id: 1, onFrame() {}, onResponse() {}, onGap() {}, onEnd() {} }
+    const subscriber: UpstreamSubscriber = {
+      ...{ id: 1, owner: subscriptionId },
+      ...{ onFrame() {}, onResponse() {}, onGap() {}, onEnd() {} },
+    }
     const topic = { nodeUser: { subscriptionId, mayUseShared: true }, kind: 'account', params: `["${key}"]` } as const
     const result = all.join(topic, subscriber)
     if ('limitSize' in result) return result.limitSize
@@ -46,4 +49,29 @@ test('while three quarters of the upstream subscriptions at shared nodes are in 
   assert.equal(join('greedy', '10'), 4)
   for (const leave of joined) leave()
   assert.equal(all.size, 0)
+})
+
+test('an upstream subscription counts for one of those who still use it', async () => {
+  await using on = await startEight()
+  const { all, join, joined } = on
+  for (const key of ['1', '2', '3', '4']) assert.equal(join('first', key), 'joined')
+  const [leave1, leave2] = joined.splice(0, 2)
+  for (const key of ['1', '2', '2']) assert.equal(join('second', key), 'joined')
+  assert.equal(join('third', '1'), 'joined')
+  leave1?.()
+  leave2?.()
+  // Each has two now: after two more it has its half.
+  for (const [owner, key] of [
+    ['first', '5'],
+    ['first', '6'],
+    ['second', '7'],
+    ['second', '8'],
+  ] as const)
+    assert.equal(join(owner, key), 'joined')
+  assert.equal(all.size, 8)
+  assert.deepEqual([join('first', '9'), join('second', '9'), join('third', '9')], [4, 4, 'joined'])
+  for (const leave of joined) leave()
+  assert.equal(all.size, 0)
+  for (const key of ['1', '2', '3', '4', '5', '6']) assert.equal(join('second', key), 'joined')
+  assert.equal(join('first', '7'), 'joined', 'nothing is counted for what has ended')
 })

@@ -5,6 +5,7 @@ import type { Upstreams } from '../../upstreams/service.ts'
 import { createCatchUp } from './catch-up.ts'
 import { createDeliveries, waitingBytesMaxOf } from './deliveries.ts'
 import { canonicalParams, type PubSubKind } from './request.ts'
+import { UpstreamCharge, UpstreamCharges } from './upstream-charges.ts'
 import { type UpstreamSubscriber, UpstreamSubscription } from './upstream-subscription.ts'
 
 /** What a client needs of the upstream subscription that it has joined. */
@@ -39,20 +40,12 @@ const OWNER_SHARE = 1 / 2
 
 export function createUpstreamSubscriptions(deps: UpstreamSubscriptionsDeps): UpstreamSubscriptions {
   const { upstreams, threads = 1 } = deps
-  const upstreamSubscriptions = new Set<UpstreamSubscription>()
+  /** With the charge for each at shared nodes. */
+  const upstreamSubscriptions = new Map<UpstreamSubscription, UpstreamCharge | undefined>()
   const shared = new Map<string, UpstreamSubscription>()
-  /** At shared nodes, by the subscription whose client was the first. */
-  const createdBy = new Map<string, number>()
-  let createdAtShared = 0
+  const charges = new UpstreamCharges()
   const catchUp = createCatchUp(deps.clock, threads)
   const deliveries = createDeliveries(deps.clock, { bytesMax: waitingBytesMaxOf(deps) })
-
-  function forgetOne(creator: string): void {
-    createdAtShared -= 1
-    const left = (createdBy.get(creator) ?? 1) - 1
-    if (left > 0) createdBy.set(creator, left)
-    else createdBy.delete(creator)
-  }
 
   return {
     join({ nodeUser, kind, params }, subscriber) {
@@ -62,36 +55,35 @@ export function createUpstreamSubscriptions(deps: UpstreamSubscriptionsDeps): Up
       // Params that nodes may read differently are forwarded as they are, and not shared.
       const key = canonical === undefined ? undefined : `${owner?.subscriptionId ?? ''} ${kind} ${canonical}`
       const existing = key === undefined ? undefined : shared.get(key)
-      const creator = owner === undefined ? nodeUser.subscriptionId : undefined
-      const { subscriptionsMax } = upstreams.of(nodeUser).ws
-      const limitSize = Math.ceil(subscriptionsMax * OWNER_SHARE)
-      if (existing === undefined && creator !== undefined) {
-        const created = createdBy.get(creator) ?? 0
+      if (existing === undefined && owner === undefined) {
+        const { subscriptionsMax } = upstreams.of(undefined).ws
+        const limitSize = Math.ceil(subscriptionsMax * OWNER_SHARE)
         // Without nodes there is nothing to share.
-        const isScarce = limitSize > 0 && createdAtShared >= subscriptionsMax * SCARCE_SHARE
-        if (isScarce && created >= limitSize) return { limitSize }
-        createdBy.set(creator, created + 1)
-        createdAtShared += 1
+        const isScarce = limitSize > 0 && charges.total >= subscriptionsMax * SCARCE_SHARE
+        if (isScarce && charges.of(subscriber.owner) >= limitSize) return { limitSize }
       }
       const upstreamSubscription = existing ?? create(key)
+      upstreamSubscriptions.get(upstreamSubscription)?.join(subscriber.owner)
       upstreamSubscription.join(subscriber)
       return upstreamSubscription
 
       function create(key: string | undefined): UpstreamSubscription {
+        const charge = owner === undefined ? new UpstreamCharge(charges) : undefined
         const created: UpstreamSubscription = new UpstreamSubscription(
           { owner, kind, params: canonical ?? params ?? '[]' },
           {
             ...deps,
             catchUp,
             deliveries,
+            onLeave: (left) => charge?.leave(left.owner),
             onEnd() {
               upstreamSubscriptions.delete(created)
-              if (creator !== undefined) forgetOne(creator)
+              charge?.end()
               if (key !== undefined && shared.get(key) === created) shared.delete(key)
             },
           },
         )
-        upstreamSubscriptions.add(created)
+        upstreamSubscriptions.set(created, charge)
         if (key !== undefined) shared.set(key, created)
         return created
       }
