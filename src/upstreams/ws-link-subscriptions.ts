@@ -29,6 +29,11 @@ export type LinkSubscription = {
   close(isEndedByNode?: boolean): void
 }
 
+export type SentSubscription = LinkSubscription & {
+  /** Monotonic; undefined until the request is sent. */
+  readonly sentAtMs: number | undefined
+}
+
 export type LinkSubscriptionsDeps = {
   readonly nodeName: string
   readonly meter: Pick<NodeMeter, 'wsSubscriptions'>
@@ -102,7 +107,7 @@ export class LinkSubscriptions {
   }
 
   /** Sent at once where the connection is open, else by `sendPending`. */
-  add(request: WsSubscribe, events: WsSubscriptionEvents): LinkSubscription {
+  add(request: WsSubscribe, events: WsSubscriptionEvents): SentSubscription {
     const entry: Entry = { request, events, state: 'sent', sentAtMs: undefined, id: undefined }
     const requestId = this.#nextId++
     this.#entries.add(entry)
@@ -113,6 +118,9 @@ export class LinkSubscriptions {
       nodeName: this.#deps.nodeName,
       get isSent() {
         return entry.sentAtMs !== undefined
+      },
+      get sentAtMs() {
+        return entry.sentAtMs
       },
       close: (isEndedByNode = false) => this.#close(requestId, entry, isEndedByNode),
     }

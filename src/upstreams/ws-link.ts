@@ -4,8 +4,8 @@ import type { LossReason, NodeMeter } from './metrics.ts'
 import type { Endpoint } from './node.ts'
 import { readNotification } from './ws-frame-id.ts'
 import {
-  type LinkSubscription,
   LinkSubscriptions,
+  type SentSubscription,
   type WsResponse,
   type WsSubscribe,
   type WsSubscriptionEvents,
@@ -17,7 +17,7 @@ export type WsLink = {
   readonly size: number
   /** With those closed of which the node may not know yet. */
   readonly sizeAtNode: number
-  subscribe(request: WsSubscribe, events: WsSubscriptionEvents): LinkSubscription
+  subscribe(request: WsSubscribe, events: WsSubscriptionEvents): SentSubscription
   /** Closes the connection; its subscriptions get `onLost`. */
   cut(reason: LossReason): void
 }
@@ -96,7 +96,7 @@ class NodeWsLink implements WsLink {
     return this.#subscriptions.sizeAtNode
   }
 
-  subscribe(request: WsSubscribe, events: WsSubscriptionEvents): LinkSubscription {
+  subscribe(request: WsSubscribe, events: WsSubscriptionEvents): SentSubscription {
     return this.#subscriptions.add(request, events)
   }
 

@@ -374,6 +374,31 @@ test('a node that does not respond to a subscribe, or refuses all, does not get 
   )
 })
 
+test('a node is not late with a subscribe that waited for the connection', async () => {
+  const clock = createManualClock()
+  await using a = await startFakeNode()
+  await using b = await startFakeNode()
+  await using rig = await startRig({
+    clock,
+    nodes: [
+      { name: 'a', ws: a.ws },
+      { name: 'b', ws: b.ws },
+    ],
+    connections: { wsPerNodeMax: 8, wsSubscriptionsMax: 1 },
+  })
+  const shared = rig.upstreams.of(undefined)
+  await until('both are connected', () => rig.upstreams.status().every(({ wsConnections }) => wsConnections === 1))
+  const first = [subscribe(shared, account('x')), subscribe(shared, account('y'))]
+  await until('both connections are full', () => first.every(({ ready }) => ready === 1))
+  for (const node of [a, b]) node.wsHold = new Promise(() => {})
+  const second = subscribe(shared, account('z'))
+  clock.advance(2000)
+  await until('it is sent over a new connection', () => second.handle?.isSent === true)
+  second.handle?.close()
+  const next = Array.from({ length: 4 }, () => subscribe(shared, account(randomUUID())).handle?.nodeName)
+  assert.deepEqual(new Set(next), new Set(['a', 'b']))
+})
+
 test('a connection on which eight subscribes have had no response for three seconds is lost', async () => {
   const clock = createManualClock()
   await using on = await mutedAndWorking(clock)

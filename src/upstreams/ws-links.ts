@@ -118,7 +118,6 @@ export function createWsLinks(
 
   /** One subscribe: notes at the endpoint whether its node accepts subscriptions. A node that does not has the fewest, and would get every new one. */
   function startAttempt({ ws: endpoint }: UpstreamNode) {
-    const sinceMs = clock.monotonicMs()
     let isOver = false
     const failed = () => {
       // Those that fail at the same time are one failure.
@@ -134,8 +133,8 @@ export function createWsLinks(
         if (isFaultOfNode(response)) failed()
         isOver = true
       },
-      closed() {
-        if (clock.monotonicMs() - sinceMs >= OVERDUE_MS) failed()
+      closed(sentAtMs: number) {
+        if (clock.monotonicMs() - sentAtMs >= OVERDUE_MS) failed()
         isOver = true
       },
     }
@@ -179,7 +178,7 @@ export function createWsLinks(
       },
       close(isEndedByNode) {
         uncount()
-        if (subscription.isSent) attempt.closed()
+        if (subscription.sentAtMs !== undefined) attempt.closed(subscription.sentAtMs)
         subscription.close(isEndedByNode)
       },
     }
