@@ -18,6 +18,18 @@ export class ConnectionShares {
     return share
   }
 
+  /** How many of `waiting` calls can be sent over further connections, in whatever order they come. */
+  sendable(waiting: number, busy: number, max: number): number {
+    const unlimited = Math.ceil(max * SCARCE_SHARE) - busy
+    if (unlimited >= waiting) return waiting
+    let bound = 0
+    for (const share of this.#shares.values()) {
+      const free = Math.max(0, Math.ceil(max * OWNER_SHARE) - share.busy)
+      bound += Math.max(0, share.waiting - free)
+    }
+    return Math.max(unlimited, waiting - bound)
+  }
+
   /** To be called when an owner may have no call any more. */
   forgetUnused({ owner, busy, waiting }: ConnectionShare): void {
     if (busy + waiting === 0) this.#shares.delete(owner)
@@ -26,5 +38,5 @@ export class ConnectionShares {
 
 /** Whether an owner that holds `own` of `max`, of which `used` are in use, may have one more: a connection, or a place in the queue for one. */
 export function isWithinShare(own: number, used: number, max: number): boolean {
-  return used < max * SCARCE_SHARE || own < Math.max(1, max * OWNER_SHARE)
+  return used < max * SCARCE_SHARE || own < Math.ceil(max * OWNER_SHARE)
 }

@@ -22,6 +22,15 @@ async function startLarge(connectionsMax: number, waitingMax: number) {
   }
 }
 
+/** The pool, where an owner holds all it may while connections are scarce: 6 of 8; 14 more of its calls wait. */
+async function startScarce() {
+  const on = await startLarge(8, 64)
+  const slow: HttpOutcome[] = []
+  for (let call = 0; call < 20; call++) void on.call('{}', { owner: 'slow' }).then((outcome) => slow.push(outcome))
+  await until('it holds all it may', () => slow.length === 6)
+  return { ...on, slow }
+}
+
 /** Reads the rest of a response. */
 function readAll(outcome: HttpOutcome): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -31,10 +40,8 @@ function readAll(outcome: HttpOutcome): Promise<void> {
 }
 
 test('an owner whose responses are not read leaves a quarter of the connections to the others', async () => {
-  await using on = await startLarge(8, 64)
-  const unread: HttpOutcome[] = []
-  for (let call = 0; call < 20; call++) void on.call('{}', { owner: 'slow' }).then((outcome) => unread.push(outcome))
-  await until('it holds all it may', () => unread.length === 6)
+  await using on = await startScarce()
+  const { slow: unread } = on
   for (let round = 0; round < 20; round++) await readAll(await on.call('{}', { owner: 'quick' }))
   await readAll(await on.call())
   assert.deepEqual([unread.length, on.pool.inFlight], [6, 20])
@@ -67,4 +74,25 @@ test('an owner gets only its share of the queue once that fills up', async () =>
   call('quick')
   await until('another owner is served', () => causes.length === 18)
   assert.equal(causes.filter((cause) => cause === 'share').length, 14)
+})
+
+test('connections are opened only for calls that may use them', async () => {
+  await using on = await startScarce()
+  const { server, pool, call } = on
+  assert.equal(pool.connections, 6)
+  await readAll(await call('{}', { owner: 'quick' }))
+  assert.equal(pool.connections, 7)
+  // Its idle connection ends, and nothing takes its place.
+  const [quick] = [...server.sockets].slice(-1)
+  quick?.destroy()
+  await until('it is closed', () => pool.connections < 7)
+  void call('{}', { owner: 'slow' })
+  assert.equal(pool.connections, 6)
+})
+
+test('a connection that cannot be opened fails a call that would have used it', async () => {
+  await using on = await startScarce()
+  on.server.stopListening()
+  assert.equal(textOf(await on.call('{}', { owner: 'quick' })), 'connect')
+  assert.deepEqual([on.slow.length, on.pool.inFlight], [6, 20])
 })

@@ -128,7 +128,7 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
         address.lost('unreachable')
         // Where other connections are open the server is there, only late: the call waits on, for the next one that is free, until its own deadline.
         const isOnlyLate = cause === 'deadline' && busy + idle.length > 0
-        if (!isOnlyLate) failOldest('connect', message)
+        if (!isOnlyLate) failNext('connect', message)
       }
       // A call may have waited for its owner's share alone.
       const free = waiting.size === 0 ? undefined : idle.pop()
@@ -199,11 +199,13 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
     idle.push(connection)
   }
 
-  /** Opens as many connections as calls wait, within the limits. */
+  /** Opens as many connections as waiting calls can use, within the limits. */
   function openForWaiting(): void {
     const { connectionsMax, connectingMax } = options
-    const isWanted = () => connecting < Math.min(waiting.size, connectingMax)
-    while (!isClosed && isWanted() && connections.size + resolving < connectionsMax) open()
+    const mayOpen = () => connections.size + resolving < connectionsMax
+    if (isClosed || !mayOpen()) return
+    const wanted = Math.min(shares.sendable(waiting.size, busy, connectionsMax), connectingMax)
+    while (connecting < wanted && mayOpen()) open()
   }
 
   function open(): void {
@@ -215,7 +217,7 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
       resolving -= 1
       if (outcome.ok && !isClosed) return openTo(outcome.ip)
       connecting -= 1
-      if (!outcome.ok) failOldest(outcome.reason === 'refused' ? 'address' : 'connect', outcome.message)
+      if (!outcome.ok) failNext(outcome.reason === 'refused' ? 'address' : 'connect', outcome.message)
       openForWaiting()
     })
   }
@@ -230,9 +232,10 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
     connections.add(connection)
   }
 
-  /** A connection is opened for one call: when that fails, one call fails. */
-  function failOldest(cause: HttpCause, message: string): void {
+  /** A connection is opened for one call: when that fails, one call fails that would have been sent over it. */
+  function failNext(cause: HttpCause, message: string): void {
     for (const exchange of waiting) {
+      if (!mayBeSent(exchange)) continue
       stopWaiting(exchange)
       exchange.fail('not-sent', cause, message)
       return

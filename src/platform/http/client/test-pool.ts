@@ -42,6 +42,8 @@ export async function startResponseServer(respond: Response, tls?: { key: string
     seen,
     sockets,
     connections: () => connections,
+    /** Refuses new connections; open ones stay. */
+    stopListening: () => void server.close(),
     async [Symbol.asyncDispose]() {
       for (const socket of sockets) socket.destroy()
       const closed = once(server, 'close')
