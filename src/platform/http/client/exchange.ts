@@ -72,8 +72,8 @@ export class HttpExchange implements ResponseSink {
   readonly body: Uint8Array | string
   readonly bodyBytes: number
   readonly mayMove: MayMove | undefined
-  /** Of its owner, where it has one. */
-  readonly share: ConnectionShare | undefined
+  /** Of its owner. */
+  readonly share: ConnectionShare
   /** Monotonic; extended while a body streams, infinite while it is paused. */
   deadlineAtMs: number
   connection: ExchangeConnection | undefined

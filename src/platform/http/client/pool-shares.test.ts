@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { until } from '../../process/test-wait.ts'
 import type { HttpOutcome } from './exchange.ts'
-import { openTestPool, startResponseServer, textOf } from './test-pool.ts'
+import { ok, openTestPool, startResponseServer, textOf } from './test-pool.ts'
 
 const LARGE = 100_000
 
@@ -53,6 +53,14 @@ test('an owner whose responses are not read leaves a quarter of the connections 
   assert.equal(on.pool.inFlight, 0)
 })
 
+test('the same where each call waited alone for its connection', async () => {
+  await using on = await startLarge(8, 64)
+  for (let at = 0; at < 6; at++) await on.call('{}', { owner: 'slow' })
+  void on.call('{}', { owner: 'slow' })
+  await readAll(await on.call('{}', { owner: 'quick' }))
+  assert.deepEqual([on.pool.connections, on.pool.inFlight], [7, 7])
+})
+
 test('a call that waits for its share is sent when a connection of its owner is closed', async () => {
   await using on = await startLarge(4, 64)
   const outcomes: HttpOutcome[] = []
@@ -95,4 +103,19 @@ test('a connection that cannot be opened fails a call that would have used it', 
   on.server.stopListening()
   assert.equal(textOf(await on.call('{}', { owner: 'quick' })), 'connect')
   assert.deepEqual([on.slow.length, on.pool.inFlight], [6, 20])
+})
+
+test('owners whose calls wait are served in rotation, each in the order of its calls', async () => {
+  const order: string[] = []
+  await using server = await startResponseServer((socket, { text }) => {
+    order.push(text.slice(-2))
+    socket.write(ok('done'))
+  })
+  using on = openTestPool(server.port, { connectionsMax: 1 })
+  const calls = ['a1', 'a2', 'a3', 'b1', 'b2', 'c1', 'n1'].map((name) =>
+    on.call(name, name === 'n1' ? {} : { owner: name.slice(0, 1) }),
+  )
+  await Promise.all(calls)
+  assert.deepEqual(order, ['a1', 'b1', 'c1', 'n1', 'a2', 'b2', 'a3'])
+  assert.equal(on.pool.inFlight, 0)
 })

@@ -9,7 +9,7 @@ import { BufferPool } from '../../net/buffer-pool.ts'
 import { hostHeader, type PinnedAddress } from '../../net/pinned-address.ts'
 import { createWriteBatching } from '../../net/write-batching.ts'
 import { HttpConnection, type HttpConnectionEvents } from './connection.ts'
-import { ConnectionShares, isWithinShare } from './connection-shares.ts'
+import { ConnectionShares } from './connection-shares.ts'
 import { type HttpCause, HttpExchange, type HttpOutcome, type MayMove } from './exchange.ts'
 import type { ResponseReaderOptions } from './response-reader.ts'
 
@@ -96,12 +96,9 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
   const connections = new Set<HttpConnection>()
   // The last one used is used next: it is the least likely to be dead, and surplus ones reach the idle timeout.
   const idle: HttpConnection[] = []
-  // In order of arrival.
-  const waiting = new Set<HttpExchange>()
-  const shares = new ConnectionShares()
+  const shares = new ConnectionShares(options)
   let connecting = 0
   let resolving = 0
-  let busy = 0
   /** Time of the last sweep: precise enough for the idle timeout. */
   let sweptMs = clock.monotonicMs()
   let isClosed = false
@@ -116,7 +113,7 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
       release(connection)
       const hintMs = idleHintMs === undefined ? Number.POSITIVE_INFINITY : idleHintMs - IDLE_HINT_MARGIN_MS
       connection.idleUntilMs = sweptMs + Math.min(options.idleMs, hintMs)
-      if (hintMs <= 0 && waiting.size === 0) connection.destroy('closed', 'not kept')
+      if (hintMs <= 0 && shares.waiting === 0) connection.destroy('closed', 'not kept')
       else assign(connection)
     },
     onClosed(connection, { was, cause, message }) {
@@ -127,11 +124,11 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
         connecting -= 1
         address.lost('unreachable')
         // Where other connections are open the server is there, only late: the call waits on, for the next one that is free, until its own deadline.
-        const isOnlyLate = cause === 'deadline' && busy + idle.length > 0
+        const isOnlyLate = cause === 'deadline' && shares.busy + idle.length > 0
         if (!isOnlyLate) failNext('connect', message)
       }
       // A call may have waited for its owner's share alone.
-      const free = waiting.size === 0 ? undefined : idle.pop()
+      const free = shares.waiting === 0 ? undefined : idle.pop()
       if (free !== undefined) assign(free)
       openForWaiting()
     },
@@ -143,55 +140,28 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
   }
 
   function send(connection: HttpConnection, exchange: HttpExchange): void {
-    const { share } = exchange
-    busy += 1
-    if (share !== undefined) share.busy += 1
-    connection.share = share
+    shares.send(exchange.share)
+    connection.share = exchange.share
     connection.send(exchange)
   }
 
   function release(connection: HttpConnection): void {
-    const { share } = connection
-    busy -= 1
+    if (connection.share !== undefined) shares.release(connection.share)
     connection.share = undefined
-    if (share === undefined) return
-    share.busy -= 1
-    shares.forgetUnused(share)
-  }
-
-  function mayBeSent({ share }: HttpExchange): boolean {
-    return share === undefined || isWithinShare(share.busy, busy, options.connectionsMax)
   }
 
   /** Why a call without a connection may not wait for one. */
   function whyRefused({ share }: HttpExchange): keyof typeof REFUSED | undefined {
-    const { waitingMax } = options
     if (isClosed) return 'closed'
-    if (waiting.size >= waitingMax) return 'busy'
-    return share === undefined || isWithinShare(share.waiting, waiting.size, waitingMax) ? undefined : 'share'
-  }
-
-  function wait(exchange: HttpExchange): void {
-    waiting.add(exchange)
-    if (exchange.share !== undefined) exchange.share.waiting += 1
-  }
-
-  /** False where it did not wait. */
-  function stopWaiting(exchange: HttpExchange): boolean {
-    const { share } = exchange
-    if (!waiting.delete(exchange)) return false
-    if (share !== undefined) {
-      share.waiting -= 1
-      shares.forgetUnused(share)
-    }
-    return true
+    if (shares.waiting >= options.waitingMax) return 'busy'
+    return shares.mayWait(share) ? undefined : 'share'
   }
 
   function assign(connection: HttpConnection): void {
-    for (const exchange of waiting) {
-      if (!mayBeSent(exchange)) continue
+    const exchange = shares.next()
+    if (exchange !== undefined) {
       send(connection, exchange)
-      stopWaiting(exchange)
+      shares.stopWaiting(exchange)
       return
     }
     if (connection.idleUntilMs === Number.POSITIVE_INFINITY)
@@ -204,7 +174,7 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
     const { connectionsMax, connectingMax } = options
     const mayOpen = () => connections.size + resolving < connectionsMax
     if (isClosed || !mayOpen()) return
-    const wanted = Math.min(shares.sendable(waiting.size, busy, connectionsMax), connectingMax)
+    const wanted = Math.min(shares.sendable, connectingMax)
     while (connecting < wanted && mayOpen()) open()
   }
 
@@ -234,21 +204,19 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
 
   /** A connection is opened for one call: when that fails, one call fails that would have been sent over it. */
   function failNext(cause: HttpCause, message: string): void {
-    for (const exchange of waiting) {
-      if (!mayBeSent(exchange)) continue
-      stopWaiting(exchange)
-      exchange.fail('not-sent', cause, message)
-      return
-    }
+    const exchange = shares.next()
+    if (exchange === undefined) return
+    shares.stopWaiting(exchange)
+    exchange.fail('not-sent', cause, message)
   }
 
   const sweep = clock.setRepeating(SWEEP_MS, () => {
     const nowMs = clock.monotonicMs()
     sweptMs = nowMs
-    if (busy === 0) bodies.clear()
-    for (const exchange of waiting) {
+    if (shares.busy === 0) bodies.clear()
+    for (const exchange of shares.allWaiting()) {
       if (exchange.deadlineAtMs > nowMs) continue
-      stopWaiting(exchange)
+      shares.stopWaiting(exchange)
       exchange.fail('not-sent', 'deadline', 'no connection in time')
     }
     for (const connection of connections) {
@@ -265,35 +233,35 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
 
   return {
     call({ body, bodyBytes = Buffer.byteLength(body), deadlineMs, nowMs = clock.monotonicMs(), mayMove, owner }, done) {
-      const share = owner === undefined ? undefined : shares.of(owner)
+      const share = shares.of(owner)
       const exchange = new HttpExchange(
         { body, bodyBytes, deadlineAtMs: nowMs + deadlineMs, mayMove, share },
         { options, clock, done },
       )
-      const connection = isClosed || !mayBeSent(exchange) ? undefined : idle.pop()
+      const connection = isClosed || !shares.mayBeSent(share) ? undefined : idle.pop()
       if (connection !== undefined) send(connection, exchange)
       else {
         const cause = whyRefused(exchange)
         if (cause === undefined) {
-          wait(exchange)
+          shares.wait(exchange)
           openForWaiting()
         } else {
-          if (share !== undefined) shares.forgetUnused(share)
+          shares.forgetUnused(share)
           queueMicrotask(() => exchange.fail('not-sent', cause, REFUSED[cause]))
         }
       }
       return {
         abort() {
           if (exchange.isOver) return
-          if (stopWaiting(exchange)) exchange.fail('not-sent', 'aborted', 'aborted')
+          if (shares.stopWaiting(exchange)) exchange.fail('not-sent', 'aborted', 'aborted')
           else exchange.connection?.destroy('aborted', 'aborted')
         },
       }
     },
     giveUp() {
-      for (const exchange of [...waiting]) {
+      for (const exchange of [...shares.allWaiting()]) {
         if (exchange.mayMove === undefined) continue
-        stopWaiting(exchange)
+        shares.stopWaiting(exchange)
         exchange.fail('not-sent', 'silent', SILENT)
       }
       for (const connection of [...connections]) {
@@ -302,7 +270,7 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
       }
     },
     get inFlight() {
-      return busy + waiting.size
+      return shares.busy + shares.waiting
     },
     get connections() {
       return connections.size
@@ -310,8 +278,8 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
     [Symbol.dispose]() {
       isClosed = true
       sweep.cancel()
-      for (const exchange of [...waiting]) {
-        stopWaiting(exchange)
+      for (const exchange of [...shares.allWaiting()]) {
+        shares.stopWaiting(exchange)
         exchange.fail('not-sent', 'closed', REFUSED.closed)
       }
       for (const connection of [...connections]) connection.destroy('closed', REFUSED.closed)
