@@ -1,11 +1,9 @@
-import type { HttpExchange } from './exchange.ts'
-
 /** The calls of one owner in a pool. Those without an owner are together, and have no limit. */
-export type ConnectionShare = {
+export type ConnectionShare<Call> = {
   readonly owner: string | undefined
   busy: number
   /** Calls without a connection yet, in order of arrival. */
-  readonly waiting: Set<HttpExchange>
+  readonly waiting: Set<Call>
 }
 
 /** From this share in use on, connections are scarce: */
@@ -14,12 +12,12 @@ const SCARCE_SHARE = 3 / 4
 const OWNER_SHARE = 1 / 4
 
 /** Counts the calls of each owner, so that one whose responses are read slowly leaves connections for the others. */
-export class ConnectionShares {
+export class ConnectionShares<Call extends { readonly share: ConnectionShare<Call> }> {
   readonly #connectionsMax: number
   readonly #waitingMax: number
-  readonly #shares = new Map<string | undefined, ConnectionShare>()
+  readonly #shares = new Map<string | undefined, ConnectionShare<Call>>()
   /** Those with waiting calls, in the order in which they are served. Few of them can be at their limit. */
-  readonly #rotation = new Set<ConnectionShare>()
+  readonly #rotation = new Set<ConnectionShare<Call>>()
   #busy = 0
   #waiting = 0
 
@@ -36,51 +34,51 @@ export class ConnectionShares {
     return this.#waiting
   }
 
-  of(owner: string | undefined): ConnectionShare {
+  of(owner: string | undefined): ConnectionShare<Call> {
     const known = this.#shares.get(owner)
     if (known !== undefined) return known
-    const share = { owner, busy: 0, waiting: new Set<HttpExchange>() }
+    const share = { owner, busy: 0, waiting: new Set<Call>() }
     this.#shares.set(owner, share)
     return share
   }
 
   /** To be called when an owner may have no call any more. */
-  forgetUnused({ owner, busy, waiting }: ConnectionShare): void {
+  forgetUnused({ owner, busy, waiting }: ConnectionShare<Call>): void {
     if (busy + waiting.size === 0) this.#shares.delete(owner)
   }
 
   /** Whether a call may take a connection. */
-  mayBeSent({ owner, busy }: ConnectionShare): boolean {
+  mayBeSent({ owner, busy }: ConnectionShare<Call>): boolean {
     return owner === undefined || isWithinShare(busy, this.#busy, this.#connectionsMax)
   }
 
   /** Whether a call may wait for a connection, where there is a place. */
-  mayWait({ owner, waiting }: ConnectionShare): boolean {
+  mayWait({ owner, waiting }: ConnectionShare<Call>): boolean {
     return owner === undefined || isWithinShare(waiting.size, this.#waiting, this.#waitingMax)
   }
 
-  send(share: ConnectionShare): void {
+  send(share: ConnectionShare<Call>): void {
     this.#busy += 1
     share.busy += 1
   }
 
-  release(share: ConnectionShare): void {
+  release(share: ConnectionShare<Call>): void {
     this.#busy -= 1
     share.busy -= 1
     this.forgetUnused(share)
   }
 
-  wait(exchange: HttpExchange): void {
-    const { share } = exchange
+  wait(call: Call): void {
+    const { share } = call
     this.#waiting += 1
-    share.waiting.add(exchange)
+    share.waiting.add(call)
     this.#rotation.add(share)
   }
 
   /** False where it did not wait. */
-  stopWaiting(exchange: HttpExchange): boolean {
-    const { share } = exchange
-    if (!share.waiting.delete(exchange)) return false
+  stopWaiting(call: Call): boolean {
+    const { share } = call
+    if (!share.waiting.delete(call)) return false
     this.#waiting -= 1
     if (share.waiting.size === 0) this.#rotation.delete(share)
     this.forgetUnused(share)
@@ -88,19 +86,19 @@ export class ConnectionShares {
   }
 
   /** The waiting call that takes the next connection: the first of the next owner below its limit. */
-  next(): HttpExchange | undefined {
+  next(): Call | undefined {
     for (const share of this.#rotation) {
       if (!this.mayBeSent(share)) continue
       this.#rotation.delete(share)
       this.#rotation.add(share)
-      const [exchange] = share.waiting
-      return exchange
+      const [call] = share.waiting
+      return call
     }
     return undefined
   }
 
   /** All calls that wait. */
-  *allWaiting(): Generator<HttpExchange> {
+  *allWaiting(): Generator<Call> {
     for (const { waiting } of this.#rotation) yield* waiting
   }
 

@@ -37,7 +37,7 @@ export class HttpConnection implements ExchangeConnection, ResponseSink, BatchWr
   readonly openedAtMs: number
   idleUntilMs = Number.POSITIVE_INFINITY
   /** Of the owner of the call on it. */
-  share: ConnectionShare | undefined
+  share: ConnectionShare<HttpExchange> | undefined
   #state: 'connecting' | 'idle' | 'busy' | 'closed' = 'connecting'
   #exchange: HttpExchange | undefined
   #served = 0

@@ -73,7 +73,7 @@ export class HttpExchange implements ResponseSink {
   readonly bodyBytes: number
   readonly mayMove: MayMove | undefined
   /** Of its owner. */
-  readonly share: ConnectionShare
+  readonly share: ConnectionShare<HttpExchange>
   /** Monotonic; extended while a body streams, infinite while it is paused. */
   deadlineAtMs: number
   connection: ExchangeConnection | undefined

@@ -96,7 +96,7 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
   const connections = new Set<HttpConnection>()
   // The last one used is used next: it is the least likely to be dead, and surplus ones reach the idle timeout.
   const idle: HttpConnection[] = []
-  const shares = new ConnectionShares(options)
+  const shares = new ConnectionShares<HttpExchange>(options)
   let connecting = 0
   let resolving = 0
   /** Time of the last sweep: precise enough for the idle timeout. */
