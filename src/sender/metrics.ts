@@ -1,5 +1,7 @@
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import type { RefusalCode, SenderLimitName } from './accept/refusal.ts'
+import type { Receipt } from './receipts/receipt.ts'
+import { pathsThatTook } from './receipts/stats.ts'
 
 const RESULTS = [
   'accepted',
@@ -61,7 +63,7 @@ export function senderMetrics(
   )
   const finished = registry.counter(
     'sluice_sender_finished_total',
-    'Accepted transactions that reached a final state, by state.',
+    'Accepted transactions that reached a final state, by the first one they reached.',
     { labels: { state: STATES } },
   )
   const attempts = registry.counter(
@@ -103,16 +105,31 @@ export function senderMetrics(
     read.knownSignatures,
   )
   gauge('sluice_sender_quic_connections', 'Open QUIC connections to leaders.', read.connections)
+  const [isFirstState, isFirstLanding, isFirstTip] = [createFirsts(), createFirsts(), createFirsts()]
   return {
     received: (result: 'accepted' | 'duplicate' | RefusalCode) =>
       received.inc({ result: result as (typeof RESULTS)[number] }),
     limited: (limit: SenderLimitName) => limited.inc({ limit }),
-    finished: (state: (typeof STATES)[number]) => finished.inc({ state }),
+    /** Called for each settled state of a receipt. Counters are not counted back, so that each counts a transaction once. */
+    finished(receipt: Receipt) {
+      const { state, landed, tip } = receipt
+      if (state === 'accepted' || state === 'sent') return
+      if (isFirstState(receipt)) finished.inc({ state })
+      if (landed === undefined) return
+      if (landed.error === null && isFirstTip(receipt)) tips.inc({}, Number(tip?.lamports ?? 0n))
+      if (!isFirstLanding(receipt)) return
+      const tookMs = landed.unixMs - receipt.acceptedUnixMs
+      for (const on of pathsThatTook(receipt)) timeToLand.observe(tookMs / 1000, { path: on })
+    },
     attempt: (on: string, response: (typeof RESPONSES)[number]) => attempts.inc({ path: on, answer: response }),
     firstResponse: (on: string, ms: number) => firstResponse.observe(ms / 1000, { path: on }),
     firstDispatch: (ms: number) => firstDispatch.observe(ms / 1000),
-    timeToLand: (on: string, ms: number) => timeToLand.observe(ms / 1000, { path: on }),
-    tip: (lamports: bigint) => tips.inc({}, Number(lamports)),
     journalFailed: () => journalFailures.inc(),
   }
+}
+
+/** Whether it is the first call for the receipt. */
+function createFirsts(): (receipt: Receipt) => boolean {
+  const seen = new WeakSet<Receipt>()
+  return (receipt) => !seen.has(receipt) && seen.add(receipt).has(receipt)
 }

@@ -28,7 +28,7 @@ import { type FollowDeps, startFollow } from './receipts/follow.ts'
 import type { Journal } from './receipts/journal.ts'
 import { openReceipts } from './receipts/open-receipts.ts'
 import type { Receipts } from './receipts/receipts.ts'
-import { createStats, pathsThatTook, type Stats } from './receipts/stats.ts'
+import { createStats, type Stats } from './receipts/stats.ts'
 import type { TipLedger } from './tips/ledger.ts'
 import { recordFound, recordReceipt } from './tips/record.ts'
 
@@ -93,13 +93,9 @@ export async function openParts(options: PartsOptions, deps: PartsDeps): Promise
       journalFiles: deps.journalFiles,
       clock,
       onFinished(receipt) {
-        if (receipt.state === 'accepted' || receipt.state === 'sent') return
-        metrics.finished(receipt.state)
+        metrics.finished(receipt)
         stats.finished(receipt)
-        if (receipt.landed === undefined) return recordReceipt(deps.tipLedger, receipt, 'expired', clock.nowMs())
-        if (receipt.landed.error === null) metrics.tip(receipt.tip?.lamports ?? 0n)
-        const tookMs = receipt.landed.unixMs - receipt.acceptedUnixMs
-        for (const path of pathsThatTook(receipt)) metrics.timeToLand(path, tookMs)
+        if (receipt.landed === undefined) recordReceipt(deps.tipLedger, receipt, 'expired', clock.nowMs())
       },
       onConfirmed(receipt) {
         const { error, unixMs } = receipt.landed ?? { error: undefined, unixMs: 0 }

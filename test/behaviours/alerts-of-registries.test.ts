@@ -17,6 +17,7 @@ import { createProcessRegistry } from '../../src/platform/telemetry/process-metr
 import { threadSupervisionMetrics } from '../../src/platform/telemetry/thread-supervision-metrics.ts'
 import { LISTENERS } from '../../src/processes/compose/config/listener.ts'
 import { senderMetrics } from '../../src/sender/metrics.ts'
+import { receiptOf } from '../../src/sender/receipts/test-receipt.ts'
 import { SHRED_OUTCOMES } from '../../src/shreds/decoded/events.ts'
 import { decodedMetrics } from '../../src/shreds/decoded/metrics.ts'
 import type { DecodedThreadReport } from '../../src/shreds/decoded/protocol.ts'
@@ -185,7 +186,7 @@ describe('alerts on the samples of a registry', () => {
       async (registry) => {
         const sender = senderOf(registry)
         return async () => {
-          for (let at = 0; at < 10; at++) sender.finished('expired')
+          for (let at = 0; at < 10; at++) sender.finished(receiptOf(`s${at}`, { state: 'expired' }))
         }
       },
       true,
