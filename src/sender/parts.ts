@@ -12,7 +12,7 @@ import type { CallNode } from '../upstreams/call-node.ts'
 import type { Upstream } from '../upstreams/upstream.ts'
 import { createAccept } from './accept/accept.ts'
 import { createAccountChecks } from './accept/account-checks.ts'
-import { createAccountLookups } from './accept/account-lookups.ts'
+import { createAccountLookups, unlessBehind } from './accept/account-lookups.ts'
 import { createFreshness } from './accept/freshness.ts'
 import { createLanding } from './accept/landing.ts'
 import { createNoPathLog } from './accept/no-path-log.ts'
@@ -140,7 +140,7 @@ export async function openParts(options: PartsOptions, deps: PartsDeps): Promise
     payers: createAccountChecks(readAccount, clock),
     nonces: createAccountChecks(readAccount, clock),
     // A transaction can name dozens of tables: their readings must not take the place of those of payers.
-    tables: createAccountChecks(createAccountLookups({ callNode, clock }), clock),
+    tables: createAccountChecks(unlessBehind(createAccountLookups({ callNode, clock }), bestSlot), clock),
     terms,
   })
   const opened = opening.move()

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { beforeEach, describe, test } from 'node:test'
 import { createManualClock, type ManualClock } from '../../core/clock.ts'
 import { type AccountChecks, createAccountCache, createAccountChecks } from './account-checks.ts'
-import { type Account, createAccountLookups } from './account-lookups.ts'
+import { type Account, createAccountLookups, unlessBehind } from './account-lookups.ts'
 
 const OWNER = '11111111111111111111111111111111'
 
@@ -111,6 +111,24 @@ describe('account checks of payers', () => {
     await clock.advanceAsync(2000)
     assert.equal(await check(), 'poor')
   })
+})
+
+test('a lookup table that is missing at a node more than two slots behind the others passes, until a node has caught up', async () => {
+  const clock = createManualClock()
+  let slot = 97
+  const value: unknown[] = [null]
+  const callNode = async () => ({ context: { slot }, value })
+  const read = unlessBehind(createAccountLookups({ callNode, clock }), () => 100)
+  const checks = createAccountChecks(read, clock)
+  const check = () => checks.check('table', (found) => (found === null ? 'missing' : 'other owner'))
+  assert.deepEqual([await check(), await check()], [undefined, undefined])
+  await clock.advanceAsync(1000)
+  slot = 98
+  assert.equal(await check(), 'missing')
+  await clock.advanceAsync(1000)
+  slot = 97
+  value[0] = { lamports: 1, owner: OWNER, data: ['', 'base64'] }
+  assert.equal(await checks.check('another', (found) => found?.owner), OWNER, 'one that exists is known')
 })
 
 const CACHED_MAX = 16_384

@@ -25,8 +25,8 @@ const RENEW_SLOTS = 7.5
 /** Short, because a node that is slightly behind does not know the newest blockhash yet. */
 const EXPIRED_SLOTS = 1
 const UNKNOWN_MS = 1000
-/** A node that is further behind the others may not know a blockhash because it is new. */
-const BEHIND_SLOTS_MAX = 2
+/** A node that is further behind the others may not know a blockhash or an account because it is new. */
+export const BEHIND_SLOTS_MAX = 2
 const CALL_MS_MAX = 400
 const KNOWN_MAX = 4096
 /** Concurrent isBlockhashValid calls; beyond them a blockhash is `unknown`. */
