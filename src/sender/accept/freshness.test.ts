@@ -109,6 +109,17 @@ test('a blockhash that a node has never known is looked up again after a slot, b
   )
 })
 
+test('a second lookup that finds nothing out leaves the result of the first', async () => {
+  for (const second of [undefined, { context: { slot: 997 }, value: false }]) {
+    const clock = createManualClock()
+    const responses: unknown[] = [{ context: { slot: 1000 }, value: false }, second]
+    const callNode = async (method: string) => (method === 'isBlockhashValid' ? responses.shift() : undefined)
+    using freshness = createFreshness({ callNode, clock, slotMs: () => 400, bestSlot: () => 1000 })
+    assert.equal(await settled(freshness.check('invented'), clock, 400), 'expired')
+    assert.equal(responses.length, 0)
+  }
+})
+
 test('limits how many blockhashes wait for their second lookup; others are refused after the first', async () => {
   const clock = createManualClock()
   const callNode = async () => ({ context: { slot: 1000 }, value: false })

@@ -96,7 +96,8 @@ export function createFreshness({ callNode, clock, slotMs, bestSlot }: Freshness
       rechecking += 1
       await new Promise<void>((resolve) => clock.setTimer(slotMs(), resolve))
       rechecking -= 1
-      state = await lookUp(key)
+      // A node that does not respond, or is behind, does not contradict the first one.
+      if ((await lookUp(key)) === 'fresh') state = 'fresh'
     }
     remember(known, key, { at: clock.monotonicMs(), state })
     return state
