@@ -136,7 +136,9 @@ export async function openParts(options: PartsOptions, deps: PartsDeps): Promise
   opening.use(startFollow({ receipts, callNode, ws: deps.ws, clock, bestSlot, slotMs, onReplaced: stats.replaced }))
   const readAccount = createAccountLookups({ callNode, clock })
   const landing = createLanding({
-    freshness: opening.use(createFreshness({ callNode, clock, slotMs, bestSlot })),
+    freshness: opening.use(
+      createFreshness({ callNode, clock, slotMs, bestSlot, recheckingMax: Math.floor(limits.checkingMax / 8) }),
+    ),
     payers: createAccountChecks(readAccount, clock),
     nonces: createAccountChecks(readAccount, clock),
     // A transaction can name dozens of tables: their readings must not take the place of those of payers.

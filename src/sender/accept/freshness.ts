@@ -1,10 +1,13 @@
 import type { Clock, Timer } from '../../core/clock.ts'
 import type { CallNode } from '../../upstreams/call-node.ts'
+import { type Awaitable, mapAwaitable } from './awaitable.ts'
+
+type State = 'fresh' | 'expired' | 'unknown'
 
 /** Whether a transaction with this blockhash can still land. `unknown` when no node responds in time; the transaction is then accepted. */
 export type Freshness = Disposable & {
-  /** `blockhash` is base58. Synchronous when the state is known. */
-  check(blockhash: string): Verdict['state'] | Promise<Verdict['state']>
+  /** `blockhash` is base58. Synchronous when the state is known. Does not wait for a second lookup when it is a nonce. */
+  check(blockhash: string, isNonce?: boolean): Awaitable<State>
 }
 
 export type FreshnessDeps = {
@@ -14,9 +17,12 @@ export type FreshnessDeps = {
   readonly slotMs: () => number
   /** The newest slot of any node. */
   readonly bestSlot: () => number
+  /** Transactions that wait for the second lookup of their blockhash; beyond them the first one decides. */
+  readonly recheckingMax: number
 }
 
-type Verdict = { readonly at: number; readonly state: 'fresh' | 'expired' | 'unknown' }
+/** `mayBeNew` of one that has expired as far as its first lookup found. */
+type Verdict = { readonly at: number; readonly state: State; readonly mayBeNew: boolean }
 
 /** A sixth of the blocks for which a blockhash is valid. */
 const FRESH_SLOTS = 25
@@ -31,8 +37,6 @@ const CALL_MS_MAX = 400
 const KNOWN_MAX = 4096
 /** Concurrent isBlockhashValid calls; beyond them a blockhash is `unknown`. */
 const ASKING_MAX = 256
-/** Blockhashes that wait for their second lookup; beyond them the first one decides. */
-const RECHECKING_MAX = 256
 /** The newest blockhash is polled twice in a slot, so that none is missed, for POLL_FOR_MS after each transaction. */
 const POLL_SLOTS = 0.5
 /** However short the slots are. */
@@ -48,9 +52,10 @@ const AGE_BLOCKS_MAX = 150
  * it has not seen is looked up at a node, and the result cached for a short time. One that was never known may be so new that the node does not have it
  * yet: it is looked up again a slot later, before it counts as expired.
  */
-export function createFreshness({ callNode, clock, slotMs, bestSlot }: FreshnessDeps): Freshness {
+export function createFreshness({ callNode, clock, slotMs, bestSlot, recheckingMax }: FreshnessDeps): Freshness {
   const known = new Map<string, Verdict>()
-  const asking = new Map<string, Promise<Verdict['state']>>()
+  const asking = new Map<string, Promise<State>>()
+  const askingAgain = new Map<string, Promise<State>>()
   /** Blockhashes that were the newest, with the last height at which they are valid. */
   const seen = new Map<string, number>()
   let newest = { lastHeight: 0, at: Number.NEGATIVE_INFINITY }
@@ -74,7 +79,7 @@ export function createFreshness({ callNode, clock, slotMs, bestSlot }: Freshness
   }
 
   /** The state from memory; the current height is derived from the newest blockhash. */
-  function cachedState(key: string): Verdict['state'] | undefined {
+  function cachedState(key: string): State | undefined {
     const lastHeight = seen.get(key)
     const nowMs = clock.monotonicMs()
     if (lastHeight !== undefined && nowMs - newest.at < POLL_GOOD_SLOTS * slotMs()) {
@@ -85,35 +90,46 @@ export function createFreshness({ callNode, clock, slotMs, bestSlot }: Freshness
     return nowMs - verdict.at < livesMs(verdict.state) ? verdict.state : undefined
   }
 
-  function livesMs(state: Verdict['state']): number {
+  function livesMs(state: State): number {
     if (state === 'unknown') return UNKNOWN_MS
     return (state === 'fresh' ? FRESH_SLOTS : EXPIRED_SLOTS) * slotMs()
   }
 
-  async function fetchState(key: string): Promise<Verdict['state']> {
-    let state = await lookUp(key)
-    if (state === 'expired' && mayBeNew(key) && rechecking < RECHECKING_MAX) {
-      rechecking += 1
-      await new Promise<void>((resolve) => clock.setTimer(slotMs(), resolve))
-      rechecking -= 1
-      // A node that does not respond, or is behind, does not contradict the first one.
-      if ((await lookUp(key)) === 'fresh') state = 'fresh'
-    }
-    remember(known, key, { at: clock.monotonicMs(), state })
+  async function fetchState(key: string): Promise<State> {
+    const state = await lookUp(key)
+    const mayBeNew = state === 'expired' && wasNeverKnown(key)
+    remember(known, key, { at: clock.monotonicMs(), state, mayBeNew })
     return state
   }
 
-  async function lookUp(key: string): Promise<Verdict['state']> {
+  async function fetchAgain(key: string): Promise<State> {
+    await new Promise<void>((resolve) => clock.setTimer(slotMs(), resolve))
+    // A node that does not respond, or is behind, does not contradict the first one.
+    const state = (await lookUp(key)) === 'fresh' ? 'fresh' : 'expired'
+    remember(known, key, { at: clock.monotonicMs(), state, mayBeNew: false })
+    return state
+  }
+
+  async function recheck(key: string): Promise<State> {
+    const asked = askingAgain.get(key) ?? fetchAgain(key).finally(() => askingAgain.delete(key))
+    askingAgain.set(key, asked)
+    rechecking += 1
+    return asked.finally(() => {
+      rechecking -= 1
+    })
+  }
+
+  async function lookUp(key: string): Promise<State> {
     return stateOf(await callNode('isBlockhashValid', [key, { commitment: 'processed' }], CALL_MS_MAX))
   }
 
   /** Not one that was valid before, nor one that was unknown EXPIRED_SLOTS ago and still is. */
-  function mayBeNew(key: string): boolean {
+  function wasNeverKnown(key: string): boolean {
     const before = known.get(key)?.state
     return !seen.has(key) && before !== 'fresh' && before !== 'expired'
   }
 
-  function stateOf(response: unknown): Verdict['state'] {
+  function stateOf(response: unknown): State {
     const { context, value } = (response ?? {}) as { context?: { slot?: unknown }; value?: unknown }
     if (value === true) return 'fresh'
     const isBehind = bestSlot() - Number(context?.slot) > BEHIND_SLOTS_MAX
@@ -121,9 +137,9 @@ export function createFreshness({ callNode, clock, slotMs, bestSlot }: Freshness
   }
 
   /** Undefined when too many calls are running. */
-  function refresh(key: string): Promise<Verdict['state']> | undefined {
+  function refresh(key: string): Promise<State> | undefined {
     const running = asking.get(key)
-    if (running !== undefined || asking.size - rechecking >= ASKING_MAX) return running
+    if (running !== undefined || asking.size >= ASKING_MAX) return running
     const asked = fetchState(key).finally(() => asking.delete(key))
     asking.set(key, asked)
     return asked
@@ -144,12 +160,14 @@ export function createFreshness({ callNode, clock, slotMs, bestSlot }: Freshness
   pollNext()
 
   return {
-    check(key) {
+    check(key, isNonce = false) {
       usedAtMs = clock.monotonicMs()
-      const state = cachedState(key)
-      if (state === undefined) return refresh(key) ?? 'unknown'
-      if (state === 'fresh' && !seen.has(key) && isOld(key)) void refresh(key)
-      return state
+      const cached = cachedState(key)
+      if (cached === 'fresh' && !seen.has(key) && isOld(key)) void refresh(key)
+      return mapAwaitable(cached ?? refresh(key) ?? 'unknown', (state) => {
+        const waits = state === 'expired' && known.get(key)?.mayBeNew === true && !isNonce && rechecking < recheckingMax
+        return waits ? recheck(key) : state
+      })
     },
     [Symbol.dispose]: () => timer?.cancel(),
   }

@@ -148,3 +148,20 @@ test('refuses a lookup table that does not exist or belongs to another program, 
     assert.deepEqual([refusal?.code, refusal?.data], ['invalid-params', { reason, lookupTable: address }])
   }
 })
+
+test('only the blockhash of a transaction without a durable nonce may be looked up twice', async () => {
+  const asked: unknown[] = []
+  const freshness = { check: (_blockhash: string, isNonce?: boolean) => (asked.push(isNonce), 'fresh' as const) }
+  const missing: AccountChecks = { check: (_address, faultOf) => faultOf(null) }
+  const pass: AccountChecks = { check: () => undefined }
+  const landing = createLanding({ freshness, payers: pass, nonces: missing, tables: pass, terms })
+  const keys = { account: OTHER.publicKey, authority: PAYER.publicKey }
+  for (const instructions of [[tipInstruction(PAYER)], [advanceNonce(keys), tipInstruction(PAYER)]]) {
+    const parsed = parseTransaction(sign(PAYER, BLOCKHASH, instructions))
+    assert.ok(parsed.ok)
+    const tip = checkTip(parsed.transaction, rule)
+    assert.ok(tip.ok)
+    await landing.check(parsed.transaction, tip, { feePayer: 'payer', blockhash: BLOCKHASH, lookupTables: [] })
+  }
+  assert.deepEqual(asked, [false, true])
+})

@@ -47,9 +47,11 @@ export function createLanding(deps: {
     tip: Tip,
     { blockhash }: Texts,
   ): Awaitable<Refusal | undefined> {
-    const unlessFresh = (refusal: () => Refusal) =>
-      mapAwaitable(freshness.check(blockhash), (age) => (age === 'expired' ? refusal() : undefined))
     const index = nonceAccountIndex(transaction)
+    const unlessFresh = (refusal: () => Refusal) =>
+      mapAwaitable(freshness.check(blockhash, index !== undefined), (age) =>
+        age === 'expired' ? refusal() : undefined,
+      )
     if (index === undefined) return unlessFresh(() => refuseBlockhash(tip.lamports, terms))
     const address = encodeBase58(transaction.staticKeys[index] as Uint8Array)
     // The runtime accepts a recent blockhash before it checks the nonce.
