@@ -131,6 +131,21 @@ test('a hundred blockhashes that a node responds to slowly do not delay the stat
   assert.ok((sluice.calls['getBlockHeight'] ?? 0) <= 3, 'one for each round')
 })
 
+test('a slow response about some transactions does not stop the following of others, and each is polled once at a time', async () => {
+  using sluice = rig()
+  const slow = sluice.accept('slow')
+  sluice.node.statusMs = 2900
+  await sluice.clock.advanceAsync(150)
+  sluice.node.statusMs = 0
+  const other = sluice.accept('other')
+  const landed = { slot: 101, err: null, confirmationStatus: 'confirmed' }
+  for (const signature of ['slow', 'other']) sluice.node.statuses.set(signature, landed)
+  await sluice.clock.advanceAsync(1200)
+  assert.deepEqual([slow.state, other.state, sluice.calls['getSignatureStatuses']], ['sent', 'landed', 2])
+  await sluice.clock.advanceAsync(2000)
+  assert.equal(slow.state, 'landed')
+})
+
 test('ends after endMs with state ended when no node responds', async () => {
   using sluice = rig({ resendMs: 1000, endMs: 10_000 })
   sluice.node.isUp = false

@@ -36,11 +36,17 @@ const LATE_MS = 2000
 /** and only the newest of them: those that never land must not delay the others. */
 const LATE_MAX = 4096
 
+type Batch = { readonly receipts: readonly Receipt[]; readonly expiredBefore: ReadonlyMap<string, Expiry> }
+
 /** Follows sent transactions on the chain: landed, expired, reverted by a fork, or landed after they had expired or ended. */
 export function startFollow(deps: FollowDeps): Disposable {
   const { receipts, callNode, ws, clock, onReplaced } = deps
   let isClosed = false
-  let isPolling = false
+  /** Those that wait for a call or its response. */
+  const polling = new Set<Receipt>()
+  /** Batches that wait for a call. */
+  const work: Batch[] = []
+  let workers = 0
   let isDue = false
   let polledAtMs = Number.NEGATIVE_INFINITY
   let latePolledAtMs = Number.NEGATIVE_INFINITY
@@ -67,33 +73,26 @@ export function startFollow(deps: FollowDeps): Disposable {
 
   function poll(): void {
     if (isClosed || receipts.watched.size === 0) return
-    if (isPolling || clock.monotonicMs() - polledAtMs < POLL_MS_MIN) {
-      isDue = true
-      return
-    }
-    isPolling = true
-    isDue = false
+    isDue = work.length > 0 || clock.monotonicMs() - polledAtMs < POLL_MS_MIN
+    if (isDue) return
     polledAtMs = clock.monotonicMs()
-    void pollOnce().finally(() => {
-      isPolling = false
-    })
-  }
-
-  async function pollOnce(): Promise<void> {
     // Taken before the status calls: a transaction that is in no block after its blockhash has expired never will be.
     const expiredBefore = expiry.expired()
-    const batches: Receipt[][] = []
-    for (const receipt of dueReceipts()) {
-      const last = batches.at(-1)
-      if (last === undefined || last.length >= BATCH) batches.push([receipt])
-      else last.push(receipt)
-    }
-    const work = batches.values()
-    const worker = async () => {
-      for (const batch of work) await pollStatuses(batch, expiredBefore)
-    }
-    await Promise.all(Array.from({ length: PARALLEL }, worker))
+    const due = dueReceipts().filter((receipt) => !polling.has(receipt))
+    for (const receipt of due) polling.add(receipt)
+    for (let at = 0; at < due.length; at += BATCH) work.push({ receipts: due.slice(at, at + BATCH), expiredBefore })
+    while (workers < PARALLEL && work.length > 0) void pollBatches()
     expiry.poll()
+  }
+
+  /** A slow response holds up only its own batch. */
+  async function pollBatches(): Promise<void> {
+    workers += 1
+    for (let batch = work.shift(); batch !== undefined; batch = work.shift()) {
+      await pollStatuses(batch)
+      for (const receipt of batch.receipts) polling.delete(receipt)
+    }
+    workers -= 1
   }
 
   function dueReceipts(): Receipt[] {
@@ -106,7 +105,7 @@ export function startFollow(deps: FollowDeps): Disposable {
     return [...others, ...late]
   }
 
-  async function pollStatuses(batch: readonly Receipt[], expiredBefore: ReadonlyMap<string, Expiry>): Promise<void> {
+  async function pollStatuses({ receipts: batch, expiredBefore }: Batch): Promise<void> {
     const response = await callNode('getSignatureStatuses', [batch.map(({ signature }) => signature)], CALL_MS)
     const { context, value } = (response ?? {}) as { context?: { slot?: unknown }; value?: unknown }
     if (!Array.isArray(value) || value.length !== batch.length || typeof context?.slot !== 'number') return

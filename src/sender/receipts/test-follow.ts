@@ -31,6 +31,8 @@ export function followRig(options: RigOptions = { resendMs: 2000, endMs: 60_000 
     isUp: true,
     /** How long a response about a blockhash takes. */
     validMs: 0,
+    /** How long a response about statuses takes. */
+    statusMs: 0,
   }
   /** The calls of the node, and how many about blockhashes ran at once. */
   const calls: Record<string, number> = {}
@@ -41,6 +43,7 @@ export function followRig(options: RigOptions = { resendMs: 2000, endMs: 60_000 
     if (!node.isUp) return undefined
     calls[method] = (calls[method] ?? 0) + 1
     if (method === 'getSignatureStatuses') {
+      if (node.statusMs > 0) await new Promise<void>((resolve) => clock.setTimer(node.statusMs, resolve))
       return {
         context: { slot: node.slot },
         value: (params[0] as string[]).map((one) => node.statuses.get(one) ?? null),
