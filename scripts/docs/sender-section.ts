@@ -38,7 +38,7 @@ export function senderSection(): string[] {
         [
           'GET',
           '/v1/transactions/{signature}',
-          'the receipt: `state` (`accepted`, `sent`, `landed`, `expired`, `ended`, `unknown` after a restart), tip and whether it was paid, slot and error, every path with its result; `?wait=SECONDS` up to 60 responds when it is final. Kept for 10 minutes after that, the last 50,000 (`sender.limits.receiptsMax`).',
+          'the receipt: `state` (`accepted`, `sent`, `landed`, `expired`, `ended`, `unknown` after a restart or a fork), tip and whether it was paid, slot and error, every path with its result; `?wait=SECONDS` up to 60 responds when it is final. Kept for 10 minutes after that, the last 50,000 (`sender.limits.receiptsMax`).',
         ],
         ['GET', '/tips', '`{"min_tip_lamports","tip_accounts"}`'],
         ['GET', '/ping', '`ok`'],

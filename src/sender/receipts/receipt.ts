@@ -36,8 +36,8 @@ export type Landed = {
 
 /**
  * `accepted`: checked, no path has taken it yet. `sent`: at least one path has. `landed`: in a block, with or without an error. `expired`:
- * its blockhash has expired and it is in no block. `ended`: `endMs` passed first. Both may land yet. `unknown`: the service restarted while it was in flight; it
- * is looked up on the chain and not sent again.
+ * its blockhash has expired and it is in no block. `ended`: `endMs` passed first. Both may land yet. `unknown`: the service restarted while it was in flight, or a fork
+ * dropped its block when it was no longer sent; it is looked up on the chain and not sent again.
  */
 export type ReceiptState = 'accepted' | 'sent' | 'landed' | 'expired' | 'ended' | 'unknown'
 
@@ -104,7 +104,7 @@ export function printReceipt(receipt: Receipt): object {
 }
 
 const UNKNOWN_MESSAGE =
-  'the service restarted while this transaction was in flight; it is not sent again, so look for it on the chain before you repeat it'
+  'the service restarted while this transaction was in flight, or a fork dropped its block when it was no longer sent; look for it on the chain before you repeat it'
 
 const ENDED_MESSAGE =
   'it is no longer sent, but may land until its blockhash has expired or its nonce has changed; this receipt is corrected then'

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createManualClock } from '../../core/clock.ts'
 import { encodeBase58 } from '../../solana/crypto/base58.ts'
+import { printReceipt } from './receipt.ts'
 import { createReceipts } from './receipts.ts'
 import { receiptOf } from './test-receipt.ts'
 
@@ -34,6 +35,16 @@ test('limits the waits of one address and leaves the rest to others', async () =
   clock.advance(2000)
   await second.ended
   assert.deepEqual([limitOf('a'), limitOf('a'), limitOf('a')], [undefined, undefined, 'waitersPerAddressMax'])
+})
+
+test('one whose block was dropped when it was no longer sent is unknown, and its text does not blame a restart alone', () => {
+  const { receipts, receipt } = openTest()
+  receipts.land(receipt, { slot: 1, confirmation: 'processed', error: null })
+  receipt.job = undefined
+  receipts.unland(receipt)
+  const { state, says } = printReceipt(receipt) as { state?: unknown; says?: unknown }
+  assert.equal(state, 'unknown')
+  assert.match(String(says), /restarted .* or a fork dropped its block/)
 })
 
 test('counts pending receipts by address and payer through every change of state', () => {
