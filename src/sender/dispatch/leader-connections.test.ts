@@ -11,19 +11,22 @@ const leader = (identity: string, port: number) => ({
 })
 
 /** Connections that end when the test says so, with the times at which they were opened by address. */
-function start() {
+function start(connectionsMax = 8) {
   const clock = createManualClock()
   const openedAtMs = new Map<string, number[]>()
+  const opens = new Map<string, () => void>()
   const ends = new Map<string, () => void>()
   const open: OpenLeader = ({ address }, on) => {
     openedAtMs.set(address, [...(openedAtMs.get(address) ?? []), clock.monotonicMs()])
+    opens.set(address, on.onOpen)
     ends.set(address, () => on.onEnd({ by: 'peer', code: 4, isApplication: true, message: 'too_many' }))
     return { state: 'open', send: () => true, close() {} }
   }
-  const connections = createLeaderConnections({ connectionsMax: 8, perLeaderPerSecond: 180 }, { clock, open })
+  const connections = createLeaderConnections({ connectionsMax, perLeaderPerSecond: 180 }, { clock, open })
   return {
     clock,
     connections,
+    open: (address: string) => opens.get(address)?.(),
     end: (address: string) => ends.get(address)?.(),
     openedAtMs: (address: string) => openedAtMs.get(address) ?? [],
     [Symbol.dispose]: () => connections[Symbol.dispose](),
@@ -63,4 +66,37 @@ test('a connection that ends in the slots of its leader is replaced at once, wha
     assert.equal(run.openedAtMs(current.address).length, 1 + times)
     run.clock.advance(4000)
   }
+})
+
+test('a connection that had opened is replaced at once when it is lost, its replacement after four seconds', () => {
+  using run = start()
+  const one = leader('a', 8009)
+  const startMs = run.clock.monotonicMs()
+  for (let passedMs = 0; passedMs < 10_000; passedMs += 200) {
+    run.connections.warm([one])
+    run.open(one.address)
+    run.end(one.address)
+    run.clock.advance(200)
+  }
+  const seconds = run.openedAtMs(one.address).map((atMs) => (atMs - startMs) / 1000)
+  assert.deepEqual(seconds, [0, 0.2, 4.2, 4.4])
+})
+
+test('the attempts to connect to an address are remembered when it makes room for others, until they no longer limit it', () => {
+  using run = start(1)
+  const [first, second] = [leader('a', 8001), leader('b', 8002)]
+  const startMs = run.clock.monotonicMs()
+  for (let passedMs = 0; passedMs < 30_000; passedMs += 200) {
+    run.connections.warm([passedMs % 400 === 0 ? first : second])
+    run.clock.advance(200)
+  }
+  const seconds = () => run.openedAtMs(first.address).map((atMs) => (atMs - startMs) / 1000)
+  assert.deepEqual(seconds(), [0, 4, 8, 12, 16])
+  run.clock.advance(90_000)
+  for (let times = 1; times <= 4; times++) {
+    run.connections.warm([first])
+    run.end(first.address)
+    run.clock.advance(4000)
+  }
+  assert.equal(seconds().length, 9)
 })

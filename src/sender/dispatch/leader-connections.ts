@@ -33,18 +33,25 @@ export type LeaderConnections = Disposable & {
 /** Half of what a validator accepts from an address: 8 new connections per minute, all of them at once if need be (agave: ConnectionRateLimiter). */
 const CONNECTS_PER_MINUTE = 4
 const CONNECTS_BURST = 4
-/** Between two attempts: a peer that has closed a connection closes the next one as well. A connection of a leader whose slots have come is older. */
+/** Between two attempts, but for the first one after a connection that had opened was lost: a peer that closes that one too closes the next as well. */
 const CONNECT_EVERY_MS = 4000
 /** A connection is closed when it was not used for this time. */
 const KEEP_MS = 30_000
 /** An unstaked connection may open 20 streams in 100 ms. */
 const BURST_MS = 100
 
+/** The attempts to connect to an address. */
+type Attempts = {
+  readonly connects: TokenBucket
+  /** When the next one may be made. */
+  dueMs: number
+  /** Whether the next one is made at once, because a connection that had opened was lost. */
+  isReplacing: boolean
+}
+
 type Entry = {
   readonly leader: Leader
-  readonly connects: TokenBucket
-  /** When the next attempt may be made. */
-  connectDueMs: number
+  readonly attempts: Attempts
   readonly streams: TokenBucket
   connection: ReturnType<OpenLeader> | undefined
   usedAtMs: number
@@ -57,6 +64,8 @@ export function createLeaderConnections(
 ): LeaderConnections {
   /** By address, in the order of last use. */
   const entries = new Map<string, Entry>()
+  /** By address; they outlive the entries, so that a peer which is dropped and comes again has no new attempts. */
+  const attempted = new Map<string, Attempts>()
   const streamsBurst = Math.max(1, (perLeaderPerSecond * BURST_MS) / 1000)
   let isClosed = false
 
@@ -70,8 +79,7 @@ export function createLeaderConnections(
     }
     entry ??= {
       leader,
-      connects: new TokenBucket({ capacity: CONNECTS_BURST, perSecond: CONNECTS_PER_MINUTE / 60 }, nowMs),
-      connectDueMs: nowMs,
+      attempts: attemptsAt(leader.address),
       streams: new TokenBucket({ capacity: streamsBurst, perSecond: perLeaderPerSecond }, nowMs),
       connection: undefined,
       usedAtMs: nowMs,
@@ -83,16 +91,37 @@ export function createLeaderConnections(
     return entry
   }
 
-  function connect(entry: Entry): void {
+  function attemptsAt(address: string): Attempts {
     const nowMs = clock.monotonicMs()
-    if (entry.connection !== undefined || isClosed || nowMs < entry.connectDueMs) return
-    if (!entry.connects.take(1, nowMs)) return
-    entry.connectDueMs = nowMs + CONNECT_EVERY_MS
+    const attempts = attempted.get(address) ?? {
+      connects: new TokenBucket({ capacity: CONNECTS_BURST, perSecond: CONNECTS_PER_MINUTE / 60 }, nowMs),
+      dueMs: nowMs,
+      isReplacing: false,
+    }
+    attempted.set(address, attempts)
+    return attempts
+  }
+
+  function connect(entry: Entry): void {
+    const { attempts } = entry
+    const nowMs = clock.monotonicMs()
+    if (entry.connection !== undefined || isClosed || nowMs < attempts.dueMs) return
+    if (!attempts.connects.take(1, nowMs)) return
+    const wasReplacing = attempts.isReplacing
+    let hasOpened = false
+    attempts.dueMs = nowMs + CONNECT_EVERY_MS
+    attempts.isReplacing = false
     const connection = open(entry.leader, {
-      onOpen() {},
+      onOpen() {
+        hasOpened = true
+      },
       onEnd(end) {
-        if (entry.connection === connection) entry.connection = undefined
         entry.lastEnd = printEnd(end)
+        if (entry.connection !== connection) return
+        entry.connection = undefined
+        if (!hasOpened || wasReplacing) return
+        attempts.dueMs = clock.monotonicMs()
+        attempts.isReplacing = true
       },
     })
     entry.connection = connection
@@ -108,6 +137,9 @@ export function createLeaderConnections(
   const timer: Timer = clock.setRepeating(1000, () => {
     const nowMs = clock.monotonicMs()
     for (const entry of [...entries.values()]) if (nowMs - entry.usedAtMs > KEEP_MS) drop(entry)
+    // A full bucket, a minute after its last attempts, is like a new one.
+    for (const [address, { connects }] of attempted)
+      if (!entries.has(address) && connects.fullInMs(nowMs) === 0) attempted.delete(address)
   })
   timer.unref?.()
 
