@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
+import { existsSync, renameSync, writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { createManualClock } from '../../core/clock.ts'
 import { createSeededRandom } from '../../core/random.ts'
@@ -89,4 +89,13 @@ test('a damaged file is an error at the start', async () => {
   using folder = makeTestFolder()
   writeFileSync(folder.file(LEDGER_FILE), 'no database')
   await assert.rejects(openCounterInWorker(folder.path, depsOf()), { code: 'store-corrupt' })
+})
+
+test('the thread opens the ledger that was there at the start, and creates none in its place', async () => {
+  using folder = makeTestFolder()
+  await using counter = await openCounterInWorker(folder.path, depsOf())
+  const [file, away] = [folder.file(LEDGER_FILE), folder.file('away')]
+  renameSync(file, away)
+  await assert.rejects(counter.count([event('landed', 1)]), /the file is gone/)
+  assert.equal(existsSync(file), false)
 })

@@ -1,9 +1,8 @@
 import { messageOf } from '../../core/error.ts'
 import { systemClock } from '../../platform/process/clock.ts'
-import { secureRandom } from '../../platform/process/random.ts'
 import { openWorkerPort } from '../../platform/process/worker.ts'
 import { openTipCounter, type TipEvent } from './counter.ts'
-import { openExistingLedger, openLedgerFile } from './ledger-file.ts'
+import { openExistingLedger } from './ledger-file.ts'
 import { openReopeningCounter } from './reopening-counter.ts'
 
 /** A batch to count. */
@@ -22,10 +21,9 @@ export type FromCounter =
 const link = openWorkerPort<ToCounter, FromCounter>()
 if (link === undefined) throw new Error('this file runs only as a worker thread')
 const { post } = link
-const deps = { clock: systemClock, random: secureRandom }
 const folder = String(link.data)
-const counter = await openReopeningCounter(await openLedgerFile(folder, deps), {
-  reopen: () => openExistingLedger(folder, deps),
+const counter = await openReopeningCounter({
+  openLedger: () => openExistingLedger(folder, { clock: systemClock }),
   openCounter: (database) => openTipCounter(database, systemClock),
 })
 link.onMessage((batch) => {

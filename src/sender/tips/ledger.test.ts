@@ -279,8 +279,9 @@ describe('the tip ledger', () => {
       ...database,
       count: () => Promise.reject(new Error('disk I/O error')),
     })
-    await using counter = await openReopeningCounter(await openLedgerFile(folder.path, deps), {
-      reopen: () => openExistingLedger(folder.path, deps),
+    await (await openLedgerFile(folder.path, deps))[Symbol.asyncDispose]()
+    await using counter = await openReopeningCounter({
+      openLedger: () => openExistingLedger(folder.path, deps),
       openCounter: (database) => openTipCounter(opens++ === 0 ? failing(database) : database, deps.clock),
     })
     await assert.rejects(counter.count([event('landed', 1)]), /disk I\/O error/)

@@ -3,13 +3,13 @@ import type { TipCounter } from './counter.ts'
 
 export type ReopeningCounterDeps = {
   /** Opens the file that was opened before. */
-  reopen(): Promise<SqlDatabase>
+  openLedger(): Promise<SqlDatabase>
   openCounter(database: SqlDatabase): Promise<TipCounter>
 }
 
 /** Opens the database anew for the first batch after one that failed: a connection that could not read or write its files does not recover. */
-export async function openReopeningCounter(first: SqlDatabase, deps: ReopeningCounterDeps): Promise<TipCounter> {
-  let counter: TipCounter | undefined = await deps.openCounter(first)
+export async function openReopeningCounter(deps: ReopeningCounterDeps): Promise<TipCounter> {
+  let counter: TipCounter | undefined = await deps.openCounter(await deps.openLedger())
   let { countedMs } = counter
 
   return {
@@ -17,7 +17,7 @@ export async function openReopeningCounter(first: SqlDatabase, deps: ReopeningCo
       return countedMs
     },
     async count(batch) {
-      counter ??= await deps.openCounter(await deps.reopen())
+      counter ??= await deps.openCounter(await deps.openLedger())
       try {
         await counter.count(batch)
         countedMs = counter.countedMs
