@@ -295,6 +295,25 @@ describe('the tip ledger', () => {
     assert.equal((await readTips(database, { fromMs: 0, toMs: NOON_MS, by: 'total' }))[0]?.landed, 1)
   })
 
+  test('a file that was opened but cannot be read is closed again', async () => {
+    using folder = makeTestFolder()
+    const deps = { clock: createManualClock(NOON_MS), random: createSeededRandom(1) }
+    await (await openLedgerFile(folder.path, deps))[Symbol.asyncDispose]()
+    let open = 0
+    const openLedger = async (): Promise<SqlDatabase> => {
+      const database = await openExistingLedger(folder.path, deps)
+      open += 1
+      const close = async () => {
+        open -= 1
+        await database[Symbol.asyncDispose]()
+      }
+      return { ...database, [Symbol.asyncDispose]: close }
+    }
+    const openCounter = () => Promise.reject(new Error('disk I/O error'))
+    await assert.rejects(openReopeningCounter({ openLedger, openCounter }), /disk I\/O error/)
+    assert.equal(open, 0)
+  })
+
   test('after a kill at any time, recording everything again counts everything once', async () => {
     using folder = makeTestFolder()
     let last = 0

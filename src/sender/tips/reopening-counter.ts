@@ -9,7 +9,7 @@ export type ReopeningCounterDeps = {
 
 /** Opens the database anew for the first batch after one that failed: a connection that could not read or write its files does not recover. */
 export async function openReopeningCounter(deps: ReopeningCounterDeps): Promise<TipCounter> {
-  let counter: TipCounter | undefined = await deps.openCounter(await deps.openLedger())
+  let counter: TipCounter | undefined = await open(deps)
   let { countedMs } = counter
 
   return {
@@ -17,7 +17,7 @@ export async function openReopeningCounter(deps: ReopeningCounterDeps): Promise<
       return countedMs
     },
     async count(batch) {
-      counter ??= await deps.openCounter(await deps.openLedger())
+      counter ??= await open(deps)
       try {
         await counter.count(batch)
         countedMs = counter.countedMs
@@ -32,9 +32,19 @@ export async function openReopeningCounter(deps: ReopeningCounterDeps): Promise<
   }
 }
 
-/** The error of the batch is the one to report. */
-async function closeQuietly(counter: TipCounter): Promise<void> {
+async function open({ openLedger, openCounter }: ReopeningCounterDeps): Promise<TipCounter> {
+  const database = await openLedger()
   try {
-    await counter[Symbol.asyncDispose]()
+    return await openCounter(database)
+  } catch (error) {
+    await closeQuietly(database)
+    throw error
+  }
+}
+
+/** The error that came first is the one to report. */
+async function closeQuietly(opened: AsyncDisposable): Promise<void> {
+  try {
+    await opened[Symbol.asyncDispose]()
   } catch {}
 }
