@@ -15,9 +15,11 @@ test('logs that no path is open at once, then once a minute with the number of r
   }
   assert.deepEqual(lines, [
     { paths: ['leaders', 'relay'], refused: 1 },
+    { paths: ['leaders', 'relay'], refused: 59 },
     { paths: ['leaders', 'relay'], refused: 60 },
   ])
   clock.advance(3_600_000)
+  assert.equal(lines.length, 3, 'none while nothing is refused')
   onRefused()
-  assert.deepEqual(lines[2], { paths: ['leaders', 'relay'], refused: 60 })
+  assert.deepEqual(lines[3], { paths: ['leaders', 'relay'], refused: 1 }, 'not those of an hour ago')
 })

@@ -10,15 +10,21 @@ export type NoPathLogDeps = {
 
 const LOG_MS = 60_000
 
-/** Called for each transaction that is refused because no path is open. Logs the first at once, then at most one line a minute. */
+/** Called for each transaction that is refused because no path is open. Logs the first at once, then once a minute how many were refused in it. */
 export function createNoPathLog({ clock, log, paths }: NoPathLogDeps): () => void {
-  let loggedMs = Number.NEGATIVE_INFINITY
+  let isWaiting = false
   let refused = 0
+
+  function print(): void {
+    isWaiting = refused > 0
+    if (!isWaiting) return
+    log.warn({ paths, refused }, 'transactions are refused: no path is open')
+    refused = 0
+    clock.setTimer(LOG_MS, print).unref?.()
+  }
+
   return () => {
     refused += 1
-    if (clock.monotonicMs() - loggedMs < LOG_MS) return
-    log.warn({ paths, refused }, 'transactions are refused: no path is open')
-    loggedMs = clock.monotonicMs()
-    refused = 0
+    if (!isWaiting) print()
   }
 }
