@@ -203,6 +203,36 @@ describe('the accounts table', () => {
     assert.deepEqual(await stateOf(database), { a: [19, 19], b: [19, 19], c: [20, 1], d: [20, 1] })
   })
 
+  describe('after a version without recent states has written to it', () => {
+    const valuesOf = (key: string, slot: number, version: number, lamports: number): string =>
+      `('${key}', 'o', ${slot}, ${version}, ${lamports}, false, 0, '', '')`
+
+    test('has its newer states, and recent ones that are newer still', async () => {
+      const { database, store } = await openMemory()
+      using _ = database
+      const balances = { older: 1, same: 5, newer: 1 }
+      await store.write(accountBatchOf([{ slot: 10, balances }], { finalizedSlot: 10 }))
+      using connection = await database.connect()
+      const written = [valuesOf('older', 11, 0, 2), valuesOf('same', 10, 6, 6), valuesOf('newer', 9, 9, 9)]
+      await connection.run(`INSERT INTO base.accounts VALUES ${written.join()}`)
+      const expected = { newer: [10, 1], older: [11, 2], same: [10, 6] }
+      const next = await openDuckStore(database, () => 0, { recentRowsMaxOf: () => 0 })
+      assert.deepEqual(await stateOf(database), expected)
+      await next.write(accountBatchOf([{ slot: 12, balances: { last: 1 } }], { finalizedSlot: 12 }))
+      assert.deepEqual(await stateOf(database), { last: [12, 1], ...expected })
+      assert.deepEqual(await read(database, 'SELECT count(*) FROM base._accounts_recent'), [[0n]])
+    })
+
+    test('keeps a state that is newer than the one that is moved', async () => {
+      const { database, store } = await openMemory({ recentRowsMaxOf: () => 0 })
+      using _ = database
+      using connection = await database.connect()
+      await connection.run(`INSERT INTO base.accounts VALUES ${valuesOf('a', 11, 0, 2)}`)
+      await store.write(accountBatchOf([{ slot: 10, balances: { a: 1, b: 1 } }], { finalizedSlot: 10 }))
+      assert.deepEqual(await stateOf(database), { a: [11, 2], b: [10, 1] })
+    })
+  })
+
   test('is read by a move, whose cost for a batch grows with the root of its rows', () => {
     const moved = [0, 1e6, 1e8].map(recentRowsMaxOf)
     assert.deepEqual(

@@ -28,11 +28,16 @@ export function countRecent(finalizedSlot: number): string {
   return `SELECT count(*) FROM ${RECENT} WHERE slot <= ${finalizedSlot}`
 }
 
-/** Moves the final states. A state that a later block may restore is not touched: it is in a table of its own. */
+/** A version without the recent table writes to the accounts table. What that has is newer than the recent states from before. */
+export const DELETE_OUTDATED = `DELETE FROM ${RECENT} r USING ${SETTLED} s
+  WHERE s.pubkey = r.pubkey AND (s.slot > r.slot OR (s.slot = r.slot AND s.write_version > r.write_version))`
+
+/** Moves the final states, of which none replaces a newer one. A state that a later block may restore is not touched: it is in a table of its own. */
 export function settleAccounts(finalizedSlot: number): string[] {
   const columns = tableOf('accounts').columns.map(({ name }) => name)
   const final = `FROM ${RECENT} WHERE slot <= ${finalizedSlot}`
   return [
+    DELETE_OUTDATED,
     `DELETE FROM ${SETTLED} WHERE pubkey IN (SELECT pubkey ${final})`,
     `INSERT INTO ${SETTLED} SELECT ${columns.join(', ')} ${final}`,
     `DELETE ${final}`,

@@ -6,7 +6,7 @@ import { TABLES } from '../schema.ts'
 import { RECENT_BLOCKS, type Store, type StoreProgress, type WriteBatch } from '../store/store.ts'
 import { appendBefore, deleteRepeated, forgetAccounts, replaceAccounts, restoreAccounts } from './accounts-before.ts'
 import { ACCOUNTS_BEFORE, ACCOUNTS_RECENT, BASE_SCHEMA, duckDdl } from './ddl.ts'
-import { COUNT_SETTLED, countRecent, recentRowsMaxOf, settleAccounts } from './settled-accounts.ts'
+import { COUNT_SETTLED, countRecent, DELETE_OUTDATED, recentRowsMaxOf, settleAccounts } from './settled-accounts.ts'
 
 /**
  * Batches after which a checkpoint moves the log into the file, whatever its size: until then its rows are uncompressed in memory. At the tip of the
@@ -35,6 +35,7 @@ export async function openDuckStore(
   const connection = await database.connect()
   for (const statement of duckDdl()) await connection.run(statement)
   await connection.run(`INSERT OR IGNORE INTO ${BASE_SCHEMA}._progress VALUES (0, '', 0, 0, '1970-01-01')`)
+  await connection.run(DELETE_OUTDATED)
 
   const commit = await connection.prepareHere('COMMIT')
   let batchesInLog = 0
