@@ -233,6 +233,22 @@ describe('the accounts table', () => {
     })
   })
 
+  test('has its keys uncompressed, because every query reads them', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'sluice-accounts-'))
+    try {
+      using database = await openDuckDatabase(join(folder, 'data.duckdb'))
+      await using _ = await openDuckStore(database, () => 0)
+      using connection = await database.connect()
+      const values = `lower(md5(range::VARCHAR)), 'o', range, range, 0, false, 0, '', ''`
+      await connection.run(`INSERT INTO base.accounts SELECT ${values} FROM range(50000); CHECKPOINT`)
+      const kinds = `SELECT DISTINCT compression FROM pragma_storage_info('base.accounts')
+        WHERE column_name = 'pubkey' AND segment_type = 'VARCHAR'`
+      assert.deepEqual(await read(database, kinds), [['Uncompressed']])
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+
   test('is read by a move, whose cost for a batch grows with the root of its rows', () => {
     const moved = [0, 1e6, 1e8].map(recentRowsMaxOf)
     assert.deepEqual(

@@ -49,8 +49,11 @@ function createTable({ name, columns }: { readonly name: string; readonly column
   return `CREATE TABLE IF NOT EXISTS ${BASE_SCHEMA}.${name} (${columns.map(column).join(', ')})`
 }
 
-function column({ name, type }: Column): string {
-  return `${name} ${TYPES[type]} NOT NULL`
+/** Uncompressed: most queries of accounts compare every key with the recent ones, and reading them took more time than comparing. */
+const ACCOUNT_KEY = tableOf('accounts').columns.find(({ name }) => name === 'pubkey')
+
+function column(each: Column): string {
+  return `${each.name} ${TYPES[each.type]}${each === ACCOUNT_KEY ? ' USING COMPRESSION uncompressed' : ''} NOT NULL`
 }
 
 /** The table or view from which customers read a table. */
