@@ -108,6 +108,9 @@ class WideColumn {
   }
 }
 
+/** The last second of ClickHouse's DateTime, in 2106. */
+export const TIME_MAX = TWO_POW_32 - 1
+
 type NarrowKind = 'u32' | 'u16' | 'u8' | 'i16' | 'bool' | 'time'
 const RANGES: Readonly<Record<NarrowKind, readonly [min: number, max: number]>> = {
   u32: [0, TWO_POW_32 - 1],
@@ -115,8 +118,7 @@ const RANGES: Readonly<Record<NarrowKind, readonly [min: number, max: number]>> 
   u8: [0, 0xff],
   i16: [-0x8000, 0x7fff],
   bool: [0, 1],
-  // The last second of ClickHouse's DateTime, in 2106.
-  time: [0, TWO_POW_32 - 1],
+  time: [0, TIME_MAX],
 }
 
 /** Numbers that a double represents exactly. */

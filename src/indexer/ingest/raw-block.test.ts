@@ -60,6 +60,26 @@ test('a value of getBlock that no block has is a fault', () => {
   }
 })
 
+test('a time, height or slot that its column cannot have is a fault, also of a block without transactions', () => {
+  const block = { ...(CHAIN[0] as ChainBlock), transactions: [], rewards: [] }
+  const { slot } = block
+  const invalid: Partial<ChainBlock>[] = [
+    { blockTime: -1 },
+    { blockTime: 2 ** 32 },
+    { blockHeight: 2 ** 60 },
+    { slot: 2 ** 60 },
+  ]
+  for (const values of invalid) {
+    const bytes = geyserBytesOf({ ...block, ...values })
+    assert.throws(() => decodeRawBlock({ slot, source: 'stream', bytes }), BlockFault, JSON.stringify(values))
+    const response = Buffer.from(JSON.stringify({ result: blockJsonOf({ ...block, ...values }) }))
+    if (values.slot === undefined)
+      assert.throws(() => decodeRawBlock({ slot, source: 'backfill', bytes: response }), BlockFault)
+  }
+  for (const blockTime of [undefined, 0, 2 ** 32 - 1])
+    decodeRawBlock({ slot, source: 'stream', bytes: geyserBytesOf({ ...block, blockTime }) })
+})
+
 /** A comparable form: buffers as hex, bigints as strings. */
 function comparable(block: ChainBlock): unknown {
   return JSON.parse(

@@ -2,6 +2,7 @@ import { BlockFault, type ChainBlock } from '../../solana/chain-block.ts'
 import { encodeBase58 } from '../../solana/crypto/base58.ts'
 import { blockFromGeyser, type GeyserAccount } from '../../solana/geyser/block.ts'
 import { blockFromJson, parseExactJson } from '../../solana/json/block.ts'
+import { TIME_MAX } from './batch-rows.ts'
 
 /** A block as it was received, not decoded. */
 export type RawBlock = {
@@ -22,7 +23,11 @@ export type DecodedBlock = {
 /** Throws BlockFault when the bytes are not a complete block. */
 export function decodeRawBlock(raw: RawBlock): DecodedBlock {
   const decoded = raw.source === 'backfill' ? decodeResponse(raw) : decodeUpdate(raw)
-  const { slot, parentSlot } = decoded.block
+  const { slot, parentSlot, blockTime = 0, blockHeight = 0 } = decoded.block
+  // The row of the block is made when it is written, which must not fail because of one block.
+  if (!Number.isSafeInteger(slot) || !Number.isSafeInteger(blockHeight))
+    throw new BlockFault(`slot ${slot} or height ${blockHeight} is no count`)
+  if (!(blockTime >= 0 && blockTime <= TIME_MAX)) throw new BlockFault(`block time ${blockTime} is out of range`)
   // The first block of a chain has its own slot as that of its parent.
   if (parentSlot >= slot && slot > 0) throw new BlockFault(`parentSlot ${parentSlot} is not before slot ${slot}`)
   return decoded
