@@ -101,7 +101,9 @@ function transactionOf(item: unknown, index: number): ChainTransaction {
 function versionOf(value: unknown): ChainTransaction['version'] {
   if (value === 'legacy' || value === undefined) return 'legacy'
   if (value === 0 || value === 1) return value === 0 ? '0' : '1'
-  throw new BlockFault(`transaction version ${JSON.stringify(value)} is not known`)
+  throw new BlockFault(
+    `transaction version ${typeof value === 'number' ? value : `of type ${typeof value}`} is not known`,
+  )
 }
 
 function instructionOf(item: unknown, heightWhenUnreported: number): ChainInstruction {
@@ -134,7 +136,7 @@ function rewardOf(item: unknown): ChainReward {
     lamports: integer(lamports, 'lamports'),
     postBalance: integer(postBalance, 'postBalance'),
     rewardType: typeof rewardType === 'string' ? rewardType : '',
-    commission: commission == null ? undefined : Number(commission),
+    commission: commission == null ? undefined : Number(integer(commission, 'commission')),
   }
 }
 
