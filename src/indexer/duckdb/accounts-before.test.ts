@@ -233,6 +233,32 @@ describe('the accounts table', () => {
     })
   })
 
+  test('stays as it is when a move fails, which is reported, and a later move succeeds', async () => {
+    using database = await openDuckDatabase(':memory:')
+    let failures = 1
+    const failing: DuckDatabase = {
+      ...database,
+      async connect() {
+        const connection = await database.connect()
+        const run: typeof connection.run = (sql, params) =>
+          sql.includes('INSERT INTO base.accounts') && failures-- > 0
+            ? Promise.reject(new Error('Out of Memory Error: no space'))
+            : connection.run(sql, params)
+        return { ...connection, run }
+      },
+    }
+    const reported: unknown[] = []
+    await using store = await openDuckStore(failing, () => 0, {
+      recentRowsMaxOf: () => 1,
+      onMoveFailed: (error) => reported.push(String(error)),
+    })
+    for (const slot of [10, 11]) {
+      await store.write(accountBatchOf([{ slot, balances: { [`k${slot}`]: 1 } }], { finalizedSlot: slot }))
+      assert.deepEqual(reported, ['Error: Out of Memory Error: no space'])
+    }
+    assert.deepEqual(await read(database, 'SELECT count(*) FROM base.accounts'), [[2n]])
+  })
+
   test('has its keys uncompressed, because every query reads them', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'sluice-accounts-'))
     try {

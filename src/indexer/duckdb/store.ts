@@ -21,6 +21,8 @@ type DuckStoreOptions = {
   readonly onCheckpoint?: () => Promise<void>
   /** Bytes of appended texts after which a checkpoint moves the log into the file earlier. By default only the number of batches decides. */
   readonly logTextBytesMax?: number | undefined
+  /** Called when the final states of accounts could not be moved to their table: they stay where they are until the next move. */
+  readonly onMoveFailed?: (error: unknown) => void
   /** Final states of accounts that are kept apart from the table of that many rows. */
   readonly recentRowsMaxOf?: ((settledRows: number) => number) | undefined
 }
@@ -31,7 +33,7 @@ export async function openDuckStore(
   nowMs: () => number,
   options: DuckStoreOptions = {},
 ): Promise<Store> {
-  const { onCheckpoint = async () => {}, logTextBytesMax = Number.POSITIVE_INFINITY } = options
+  const { onCheckpoint = async () => {}, onMoveFailed, logTextBytesMax = Number.POSITIVE_INFINITY } = options
   const connection = await database.connect()
   for (const statement of duckDdl()) await connection.run(statement)
   await connection.run(`INSERT OR IGNORE INTO ${BASE_SCHEMA}._progress VALUES (0, '', 0, 0, '1970-01-01')`)
@@ -139,7 +141,7 @@ export async function openDuckStore(
     if (recentRows < rowsMax) return
     // A move that fails is not repeated with every batch.
     recentRows = 0
-    await inTransaction({ last: settleAccounts(finalizedSlot) })
+    await inTransaction({ last: settleAccounts(finalizedSlot) }).catch((error: unknown) => onMoveFailed?.(error))
     settledRows = await countOf(connection, COUNT_SETTLED)
   }
 

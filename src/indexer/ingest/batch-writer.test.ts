@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createManualClock } from '../../core/clock.ts'
-import { silentLogger } from '../../platform/telemetry/logger.ts'
+import { type Logger, silentLogger } from '../../platform/telemetry/logger.ts'
 import { createMetricsRegistry } from '../../platform/telemetry/metrics-registry.ts'
 import { indexerMetrics } from '../metrics.ts'
 import type { StoreProcess } from '../store/process.ts'
@@ -9,14 +9,15 @@ import type { StoreRequest } from '../store/protocol.ts'
 import { BatchWriter, type PendingBlock } from './batch-writer.ts'
 
 /** A writer over a store that records its requests. */
-function openWriter(batchBlocks = 10) {
+function openWriter(batchBlocks = 10, response: string | null = null) {
+  const logged: unknown[] = []
   const requests: StoreRequest[] = []
   const released: number[] = []
   const store = {
     progress: { ranges: [{ from: 1, to: 4 }], recent: [], finalizedSlot: 0, lastBatch: '' },
     async ask(request: StoreRequest) {
       requests.push(request)
-      return null
+      return response
     },
   } as unknown as StoreProcess
   const registry = createMetricsRegistry()
@@ -25,7 +26,7 @@ function openWriter(batchBlocks = 10) {
     {
       store,
       clock: createManualClock(),
-      log: silentLogger,
+      log: { ...silentLogger, warn: (fields: unknown) => void logged.push(fields) } as Logger,
       metrics: indexerMetrics(registry),
       progress: () => ({ finalizedSlot: 0, tipSlot: 0 }),
       onWritten() {},
@@ -42,7 +43,7 @@ function openWriter(batchBlocks = 10) {
           ? `rewind ${request.fromSlot}`
           : request.kind,
     )
-  return { writer, asked, released, replaced }
+  return { writer, asked, released, replaced, logged }
 }
 
 const block = (slot: number, id: number): PendingBlock => ({
@@ -96,4 +97,10 @@ test('dead blocks are deleted at once, with those that were to be replaced', asy
   await writer.append(block(4, 41))
   await writer.deleteFrom(4)
   assert.equal(asked().length, 2, 'nothing of it was written')
+})
+
+test('accounts that could not be moved to their table are logged, at most once a minute', async () => {
+  const { writer, logged } = openWriter(1, 'Out of Memory Error')
+  for (const slot of [5, 6]) await writer.append(block(slot, slot))
+  assert.deepEqual(logged, [{ reason: 'Out of Memory Error' }])
 })

@@ -1,4 +1,5 @@
 import type { Clock } from '../../core/clock.ts'
+import { createLimitedLog, type LimitedLog } from '../../platform/telemetry/limited-log.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { IndexerMetrics } from '../metrics.ts'
 import { StoreGone, type StoreProcess } from '../store/process.ts'
@@ -37,11 +38,13 @@ export type BatchWriterDeps = {
 
 /** Attempts to write the same batch before the store process is considered broken. */
 const WRITE_TRIES = 4
+const MOVE_FAILED = 'final states of accounts were not moved to their table; tried again after more batches'
 
 /** Writes blocks in batches, in the order of the chain. Blocks of an abandoned fork are deleted in the same write as the blocks that replace them. */
 export class BatchWriter {
   readonly #options: BatchWriterOptions
   readonly #deps: BatchWriterDeps
+  readonly #moveLog: LimitedLog
   #batch: PendingBlock[] = []
   #batchSinceMs = 0
   #headSlot: number | undefined
@@ -53,6 +56,7 @@ export class BatchWriter {
   constructor(options: BatchWriterOptions, deps: BatchWriterDeps) {
     this.#options = options
     this.#deps = deps
+    this.#moveLog = createLimitedLog(deps.clock)
     this.#headSlot = deps.store.progress.ranges.at(-1)?.to
   }
 
@@ -136,7 +140,8 @@ export class BatchWriter {
     const { store, log, metrics, onWrite } = this.#deps
     for (let tries = 1; ; tries++) {
       try {
-        await store.ask(request)
+        const reason = await store.ask(request)
+        if (reason !== null) this.#moveLog((left) => log.warn({ reason, ...left }, MOVE_FAILED))
         onWrite?.(undefined)
         return
       } catch (cause) {

@@ -1,3 +1,4 @@
+import { messageOf } from '../../core/error.ts'
 import { catalogueOf, openDuckDatabase } from '../../platform/db/duckdb.ts'
 import { keepCompiledSource } from '../../platform/process/child.ts'
 import { delay, systemClock } from '../../platform/process/clock.ts'
@@ -32,6 +33,8 @@ const decoded = new Map<number, DecodedRows>()
 let store: Store | undefined
 let queries: QueryRunner | undefined
 let options: StoreOptions | undefined
+/** Why final states of accounts could not be moved, until the next response to a write reports it. */
+let moveFault: string | null = null
 const ingest = createIngestActivity()
 /** Share of the memory for rows that are in the write-ahead log and not yet in the file. */
 const LOG_SHARE = 1 / 8
@@ -84,7 +87,8 @@ async function handle(request: StoreRequest): Promise<StoreResponses[StoreReques
         await release()
         trim?.()
       }
-      store = await openDuckStore(database, Date.now, { onCheckpoint, logTextBytesMax })
+      const onMoveFailed = (error: unknown): void => void (moveFault = messageOf(error))
+      store = await openDuckStore(database, Date.now, { onCheckpoint, onMoveFailed, logTextBytesMax })
       await prepareQueries(database, `${catalogueOf(path)}.${BASE_SCHEMA}`)
       const slices = createFormatSlices(undefined, { isIngesting: ingest.isActive })
       queries = createQueryRunner(database, options.results, { slices })
@@ -107,7 +111,7 @@ async function handle(request: StoreRequest): Promise<StoreResponses[StoreReques
       return ingest.run(() => decode(request.id, request.raw))
     case 'write':
       await ingest.run(() => write(request))
-      return null
+      return takeMoveFault()
     case 'forget':
       for (const id of request.ids) decoded.delete(id)
       return null
@@ -161,6 +165,12 @@ async function write(request: Extract<StoreRequest, { kind: 'write' }>): Promise
   const rows = [...pieces, last]
   await opened().write({ name, range, rewindFrom, rows, overwritten, finalizedSlot, tipSlot })
   for (const id of request.ids) decoded.delete(id)
+}
+
+function takeMoveFault(): string | null {
+  const fault = moveFault
+  moveFault = null
+  return fault
 }
 
 function opened(): Store {

@@ -68,7 +68,8 @@ export type StoreOptions = {
 export type StoreResponses = {
   readonly open: StoreProgress
   readonly decode: DecodeResponse
-  readonly write: null
+  /** Why final states of accounts could not be moved to their table; the batch itself is written. */
+  readonly write: string | null
   readonly forget: null
   readonly rewind: null
   readonly progress: StoreProgress
