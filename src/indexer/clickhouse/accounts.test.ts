@@ -83,7 +83,10 @@ describe('accounts on the server', () => {
       { url: `http://127.0.0.1:${port}`, user: 'admin', password: 'secret', ...limits },
       { database: 'chain', limits: { secondsMax: 1, rowsMax: 1, bytesMax: 1 }, concurrent: 1 },
       {
-        access: { onChange: () => ({ [Symbol.dispose]() {} }) } as unknown as Access,
+        access: {
+          onChange: () => ({ [Symbol.dispose]() {} }),
+          snapshot: () => ({ indexerCredential: () => ({ state: 'active' }) }),
+        } as unknown as Access,
         log: silentLogger,
         clock: createManualClock(),
       },
@@ -195,5 +198,29 @@ describe('accounts on the server', () => {
     assert.equal(accounts.lost(login, clock.monotonicMs()), false)
     clock.advance(1_000)
     assert.equal(accounts.lost(login, clock.monotonicMs()), true)
+  })
+
+  test('that were revoked are not created again by a query that the server refuses late', async () => {
+    const { accounts, run, revoke, changed, clock } = openRig()
+    const login = { username: 'u_a', password: 'x', plan: 'pro' }
+    await accounts.ensure(login)
+    revoke('u_a')
+    changed()
+    await new Promise(setImmediate)
+    run.length = 0
+    assert.equal(accounts.lost(login, clock.monotonicMs()), false)
+    await assert.rejects(accounts.ensure(login), { name: 'QueryError', type: 'AUTHENTICATION_FAILED' })
+    assert.deepEqual(run, [])
+  })
+
+  test('that are revoked while they are created do not stay', async () => {
+    const { accounts, run, revoke, changed } = openRig()
+    const made = accounts.ensure({ username: 'u_a', password: 'x', plan: 'pro' })
+    revoke('u_a')
+    changed()
+    await made
+    await new Promise(setImmediate)
+    const ofUser = run.filter((statement) => /^(CREATE|DROP) USER/.test(statement))
+    assert.equal(ofUser.at(-1), 'DROP USER IF EXISTS u_a')
   })
 })

@@ -92,7 +92,12 @@ export function createClickHouseAccounts(
 
   async function make(username: string, sha256: string, plan: string): Promise<void> {
     await ensurePlan(plan)
-    await runAll(userStatements({ username, sha256, hosts, plan, database: limits.database }))
+    try {
+      await runAll(userStatements({ username, sha256, hosts, plan, database: limits.database }))
+    } finally {
+      // Revoked meanwhile: it may have been dropped before it was created.
+      if (stateOf(username) !== 'active') checks.check(atServer.add(username))
+    }
   }
 
   const checks = createSlicedChecks((username: string) => {
@@ -143,6 +148,7 @@ export function createClickHouseAccounts(
 
   return {
     async ensure({ username, password, plan }) {
+      if (stateOf(username) !== 'active') throw new QueryError('AUTHENTICATION_FAILED', 'This login was revoked.')
       const sha256 = createHash('sha256').update(password).digest('hex')
       let user = users.get(username)
       if (user?.sha256 !== sha256 || user.plan !== plan) {
@@ -170,6 +176,7 @@ export function createClickHouseAccounts(
       }
     },
     lost({ username, plan }, sentMs) {
+      if (stateOf(username) !== 'active') return false
       const nowMs = clock.monotonicMs()
       const againMs = createdAgainMs.get(username) ?? Number.NEGATIVE_INFINITY
       // Another query of the same login has noticed it.
