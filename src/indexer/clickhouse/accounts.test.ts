@@ -223,4 +223,18 @@ describe('accounts on the server', () => {
     const ofUser = run.filter((statement) => /^(CREATE|DROP) USER/.test(statement))
     assert.equal(ofUser.at(-1), 'DROP USER IF EXISTS u_a')
   })
+
+  test('that the server has lost share the work for their plan', async () => {
+    const { accounts, run, clock } = openRig()
+    const logins = ['u_a', 'u_b'].map((username) => ({ username, password: 'x', plan: 'pro' }))
+    for (const login of logins) await accounts.ensure(login)
+    run.length = 0
+    for (const login of logins) {
+      clock.advance(1_000)
+      assert.equal(accounts.lost(login, clock.monotonicMs()), true)
+      await accounts.ensure(login)
+    }
+    assert.equal(run.filter((statement) => statement.startsWith('CREATE ROLE')).length, 1)
+    assert.equal(run.filter((statement) => statement.startsWith('CREATE USER')).length, 2)
+  })
 })

@@ -66,8 +66,9 @@ export function createClickHouseAccounts(
   const plans = new Map<string, Promise<void>>()
   type MadeUser = { readonly sha256: string; readonly plan: string; readonly made: Promise<void> }
   const users = new Map<string, MadeUser>()
-  /** When the accounts that the server refused were created again. */
+  /** When the accounts that the server refused were created again, and their plans. */
   const createdAgainMs = new Map<string, number>()
+  const plansAgainMs = new Map<string, number>()
   /** Users of the store that have an account at the server, whichever process created it. */
   const atServer = new Set<string>()
   let listing: Promise<void> | undefined
@@ -185,7 +186,9 @@ export function createClickHouseAccounts(
       createdAgainMs.delete(username)
       setBounded(createdAgainMs, username, nowMs, REMEMBERED_MAX)
       users.delete(username)
-      // What the account depends on was lost with it.
+      // What the account depends on was lost with it. Other accounts of the plan are lost at the same time.
+      if (nowMs - (plansAgainMs.get(plan) ?? Number.NEGATIVE_INFINITY) < CREATE_AGAIN_MS) return true
+      plansAgainMs.set(plan, nowMs)
       plans.delete(plan)
       return true
     },
