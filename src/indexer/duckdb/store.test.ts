@@ -211,9 +211,10 @@ test('coverage has the times of its first and last block, without reading those 
   using connection = await database.connect()
   const last = 2_000_000
   for (const statement of [
-    `INSERT INTO base.blocks SELECT range, make_timestamp(range::BIGINT * 1000000), 0, '', 0, '', '', 0, 0, '', '' FROM range(1, ${last} + 1)`,
-    // A block between whose time is beyond both: it would be seen if it were read.
+    `INSERT INTO base.blocks SELECT range, make_timestamp((range::BIGINT + 1) * 1000000), 0, '', 0, '', '', 0, 0, '', '' FROM range(1, ${last} + 1)`,
+    // Blocks between whose times are beyond both: they would be seen if they were read.
     'UPDATE base.blocks SET block_time = make_timestamp(9000000000000000) WHERE slot = 1000000',
+    'UPDATE base.blocks SET block_time = make_timestamp(1000000) WHERE slot = 1000001',
     `INSERT INTO base._ranges VALUES (1, ${last})`,
   ])
     await connection.run(statement)
@@ -222,6 +223,6 @@ test('coverage has the times of its first and last block, without reading those 
   ).pieces()
   assert.deepEqual(
     piece?.map(([value]) => Number(value)),
-    [1, last],
+    [2, last + 1],
   )
 })
