@@ -102,6 +102,27 @@ describe('backfill', () => {
     assert.equal(on.decoded.size, 0)
   })
 
+  test('a malformed block is fetched again, and the blocks after it are written', async () => {
+    const malformed = (slot: number, refusals: number) => slot === 1040 && refusals < 2
+    const on = openTestBackfill({ from: 1000, to: 1100, nodes: [all], malformed })
+    const { state, blocks, message } = await on.end()
+    assert.deepEqual({ state, blocks, message }, { state: 'done', blocks: 101, message: undefined })
+    assert.equal(on.decoded.size, 0)
+  })
+
+  test('a block that is malformed on every node ends the backfill with its slot, and a later one goes on there', async () => {
+    const range = { from: 1000, to: 1100, nodes: [all] }
+    const first = openTestBackfill({ ...range, malformed: (slot) => slot === 1040 })
+    const { state, nextSlot, message } = await first.end()
+    assert.deepEqual({ state, nextSlot }, { state: 'failed', nextSlot: 1032 })
+    assert.equal(message, 'block 1040 cannot be decoded: blockhash is no text')
+    assert.deepEqual(first.ranges(), [{ from: 1000, to: 1031 }])
+    assert.equal(first.decoded.size, 0)
+    const second = openTestBackfill({ ...range, from: nextSlot, stored: first.ranges() })
+    assert.equal((await second.end()).state, 'done')
+    assert.deepEqual(second.ranges(), [{ from: 1000, to: 1100 }])
+  })
+
   test('a write that fails releases its blocks, and a later one succeeds', async () => {
     const on = openTestBackfill({ from: 1000, to: 1040, nodes: [all], failedWrites: 3 })
     assert.equal((await on.end()).state, 'done')

@@ -14,6 +14,8 @@ export type TestBackfillOptions = SlotRange & {
   readonly skipped?: Selects
   /** Blocks that the nodes list, and that cannot be fetched now. */
   readonly unavailable?: Selects
+  /** Blocks that cannot be decoded, by how often the block of the slot was refused before. */
+  readonly malformed?: (slot: number, refusals: number) => boolean
   readonly stored?: readonly SlotRange[]
   /** So many writes fail at first. */
   readonly failedWrites?: number
@@ -25,6 +27,8 @@ const TIP = 100_000
 /** A backfill from nodes with chosen blocks into a store that records its rows, as the database process does. */
 export function openTestBackfill(options: TestBackfillOptions) {
   const { nodes, skipped = () => false, unavailable = () => false, stored = [], failedWrites = 0, from, to } = options
+  const { malformed = () => false } = options
+  const refusals = new Map<number, number>()
   const decoded = new Map<number, number>()
   const rows = new Set<number>()
   let ranges = [...stored]
@@ -38,6 +42,7 @@ export function openTestBackfill(options: TestBackfillOptions) {
         case 'decode': {
           const { slot } = request.raw
           decodes++
+          if (malformed(slot, refusals.get(slot) ?? 0)) return { ok: false, fault: 'blockhash is no text' }
           decoded.set(request.id, slot)
           return { ok: true, link: linkOf(slot), transactions: 0 }
         }
@@ -66,10 +71,11 @@ export function openTestBackfill(options: TestBackfillOptions) {
   }
 
   const clock = createManualClock()
-  const backfill = startBackfill(
-    { from, to },
-    { fetch: fetchOf(nodes, skipped, unavailable), store: () => store, clock, log: silentLogger },
-  )
+  const fetch: BlockFetch = {
+    ...fetchOf(nodes, skipped, unavailable),
+    refuse: ({ slot }) => void refusals.set(slot, (refusals.get(slot) ?? 0) + 1),
+  }
+  const backfill = startBackfill({ from, to }, { fetch, store: () => store, clock, log: silentLogger })
   return {
     rows,
     decoded,
@@ -86,7 +92,7 @@ export function openTestBackfill(options: TestBackfillOptions) {
 }
 
 /** Calls to any node go to one after another. */
-function fetchOf(nodes: readonly Selects[], skipped: Selects, unavailable: Selects): BlockFetch {
+function fetchOf(nodes: readonly Selects[], skipped: Selects, unavailable: Selects): Omit<BlockFetch, 'refuse'> {
   let calls = 0
   const slotsOf = (has: Selects | undefined, { from, to }: SlotRange) => {
     const slots: number[] = []
@@ -101,7 +107,6 @@ function fetchOf(nodes: readonly Selects[], skipped: Selects, unavailable: Selec
       for (let slot = 0; slot <= TIP; slot++) if (!skipped(slot) && nodes.some((has) => has(slot))) return slot
       return 0
     },
-    refuse: () => {},
     async fetch(slot) {
       if (unavailable(slot)) return { kind: 'later', reason: 'error -32004' }
       if (!nodes.some((has) => has(slot))) return { kind: 'pruned' }
