@@ -16,6 +16,7 @@ import type { MetricsRegistry } from '../../src/platform/telemetry/metrics-regis
 import { createProcessRegistry } from '../../src/platform/telemetry/process-metrics.ts'
 import { threadSupervisionMetrics } from '../../src/platform/telemetry/thread-supervision-metrics.ts'
 import { LISTENERS } from '../../src/processes/compose/config/listener.ts'
+import { processHealthMetrics } from '../../src/processes/compose/process/process-health-metrics.ts'
 import { senderMetrics } from '../../src/sender/metrics.ts'
 import { receiptOf } from '../../src/sender/receipts/test-receipt.ts'
 import { SHRED_OUTCOMES } from '../../src/shreds/decoded/events.ts'
@@ -24,6 +25,7 @@ import type { DecodedThreadReport } from '../../src/shreds/decoded/protocol.ts'
 import { shredsMetrics } from '../../src/shreds/metrics.ts'
 import { DELAY_BOUNDS_MICROS, DROP_REASONS, type RelayReport } from '../../src/shreds/relay/protocol.ts'
 import { SHRED_FAULTS } from '../../src/solana/shred/shred.ts'
+import { upstreamsMetrics } from '../../src/upstreams/metrics.ts'
 import { createAlertProof, DRIVEN } from '../support/alert-proof.ts'
 import { parseScrape } from '../support/alert-rules.ts'
 
@@ -72,13 +74,14 @@ describe('alerts on the samples of a registry', () => {
     name: string,
     set: (registry: MetricsRegistry) => Promise<() => Promise<void>>,
     continues = false,
+    at = continues ? undefined : 8,
   ): Promise<void> {
     using registry = createProcessRegistry({ build: { version: '0' } })
     const drive = await set(registry)
     const from = parseScrape(await registry.text())
     await drive()
     const to = parseScrape(await registry.text())
-    proof.expect(name, [{ before: from, after: to, continues }], continues ? undefined : { at: 8 })
+    proof.expect(name, [{ before: from, after: to, continues }], at === undefined ? undefined : { at })
   }
 
   test('threads that end', async () => {
@@ -160,26 +163,83 @@ describe('alerts on the samples of a registry', () => {
     }
     await expectOn('SluiceUsageLost', failing)
     await expectOn('SluiceUsageUnsafe', failing)
-    await expectOn('SluiceBillingBehind', async (registry) => {
-      let behindMs = 0
-      billingMetrics(registry, {
-        counts: () => ({ sent: 0, dead: 0, failures: 0 }),
-        figures: () => ({ waiting: 1, dead: 0, behindMs }),
-      })
-      return async () => {
-        behindMs = 3 * 3_600_000
-      }
+  })
+
+  test('billing that is behind, or refused', async () => {
+    const billing = async (
+      registry: MetricsRegistry,
+      fault: { readonly dead?: number; readonly behindMs?: number },
+    ) => {
+      let figures = { waiting: 1, dead: 0, behindMs: 0 }
+      billingMetrics(registry, { counts: () => ({ sent: 0, dead: 0, failures: 0 }), figures: () => figures })
+      return async () => void (figures = { ...figures, ...fault })
+    }
+    await expectOn('SluiceBillingBehind', (registry) => billing(registry, { behindMs: 3 * 3_600_000 }))
+    await expectOn('SluiceBillingDeadLetters', (registry) => billing(registry, { dead: 2 }))
+  })
+
+  test('a process with a fault, and an old backup', async () => {
+    const health = async (
+      registry: MetricsRegistry,
+      fault: { readonly parts?: number; readonly backupMs?: number },
+    ) => {
+      let now: typeof fault = {}
+      processHealthMetrics(registry, { degraded: () => now.parts ?? 0, lastBackupMs: () => now.backupMs })
+      return async () => void (now = fault)
+    }
+    await expectOn('SluiceDegraded', (registry) => health(registry, { parts: 1 }), false, 60)
+    // The rules run from the time 0 of promtool on, with a scrape every 15 s.
+    const days = (count: number) => (count * 86_400) / 15
+    await expectOn('SluiceBackupOld', (registry) => health(registry, { backupMs: 1000 }), false, days(3.1))
+    await assert.rejects(
+      expectOn('SluiceBackupOld', (registry) => health(registry, { backupMs: 1000 }), false, days(2.9)),
+      /SluiceBackupOld fires/,
+    )
+  })
+
+  test('nodes without a new slot, with failing calls, without WebSocket', async () => {
+    await expectOn(
+      'SluiceSlotStands',
+      async (registry) => {
+        const metrics = upstreamsMetrics(registry)
+        return async () => {
+          metrics.add('n1')
+          metrics.of('n1').health?.slot.set(1000)
+        }
+      },
+      false,
+      20,
+    )
+    await expectOn(
+      'SluiceCallsFailing',
+      async (registry) => {
+        const metrics = upstreamsMetrics(registry)
+        metrics.add('n1')
+        const callBoth = async (answered: number) => {
+          for (let at = 0; at < answered; at++) metrics.of('n1').call('answered', 1)
+          metrics.of('n1').call('failed', 1)
+        }
+        await callBoth(1)
+        return () => callBoth(9)
+      },
+      true,
+    )
+    await expectOn('SluiceNoWebSocketUpstream', async (registry) => {
+      let isDown = 0
+      const others = { allBehind: () => 0, dedicated: () => 0, dedicatedFailing: () => 0, slotLengthSeconds: () => 0.4 }
+      upstreamsMetrics(registry, { ...others, wsDown: () => isDown })
+      return async () => void (isDown = 1)
     })
   })
 
   test('the sender, shreds and the ring', async () => {
-    const senderOf = (registry: MetricsRegistry) =>
+    const senderOf = (registry: MetricsRegistry, tipEventsLost = () => 0) =>
       senderMetrics(registry, ['a'], {
         pending: () => 0,
         receipts: () => 0,
         knownSignatures: () => 0,
         connections: () => 0,
-        tipEventsLost: () => 0,
+        tipEventsLost,
       })
     await expectOn(
       'SluiceSenderNotLanding',
@@ -194,6 +254,25 @@ describe('alerts on the samples of a registry', () => {
     await expectOn('SluiceSenderJournal', async (registry) => {
       const sender = senderOf(registry)
       return async () => sender.journalFailed()
+    })
+    await expectOn(
+      'SluiceSenderNoPath',
+      async (registry) => {
+        const sender = senderOf(registry)
+        return async () => sender.received('no-path')
+      },
+      true,
+    )
+    await expectOn('SluiceTipsLost', async (registry) => {
+      let lost = 0
+      senderOf(registry, () => lost)
+      return async () => void (lost = 1)
+    })
+    await expectOn('SluiceShredsThreadRestarting', async (registry) => {
+      const shreds = shredsMetrics(registry)
+      return async () => {
+        for (let time = 0; time < 3; time++) shreds.threadRestarted('relay')
+      }
     })
     await expectOn(
       'SluiceShredsDelay',

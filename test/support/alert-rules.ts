@@ -60,7 +60,7 @@ export function fires(alert: Alert, stories: readonly Story[], { at = FAULT_SCRA
       'tests:',
       `  - interval: ${INTERVAL_SECONDS}s`,
       '    input_series:',
-      ...stories.flatMap((story) => seriesOf(alert, story)),
+      ...stories.flatMap((story) => seriesOf(alert, story, Math.max(at, FAULT_SCRAPES))),
       '    alert_rule_test:',
       `      - eval_time: ${(QUIET_SCRAPES + at - 1) * INTERVAL_SECONDS}s`,
       `        alertname: ${alert.name}`,
@@ -79,7 +79,11 @@ export function fires(alert: Alert, stories: readonly Story[], { at = FAULT_SCRA
   }
 }
 
-function seriesOf(alert: Alert, { instance = 'a', before, after, continues = false }: Story): string[] {
+function seriesOf(
+  alert: Alert,
+  { instance = 'a', before, after, continues = false }: Story,
+  faultScrapes: number,
+): string[] {
   const used = new Set([...alert.expr.matchAll(/\b(up|sluice_[a-z0-9_]+)/g)].map(([, name]) => name))
   return [...after.values].flatMap(([series, value]) => {
     const [, name = '', labels = ''] = /^([a-z0-9_]+)(?:\{(.*)\})?$/.exec(series) ?? []
@@ -87,7 +91,7 @@ function seriesOf(alert: Alert, { instance = 'a', before, after, continues = fal
     const first = before.values.get(series)
     const step = continues && after.counters.has(series) && first !== undefined ? value - first : 0
     const quiet = Array.from({ length: QUIET_SCRAPES }, () => printValue(first))
-    const faulty = Array.from({ length: FAULT_SCRAPES }, (_, at) => printValue(value + at * step))
+    const faulty = Array.from({ length: faultScrapes }, (_, at) => printValue(value + at * step))
     const full = `${name}{${[labels, `instance="${instance}"`, 'job="sluice"'].filter((each) => each !== '').join(',')}}`
     return [
       `      - series: ${JSON.stringify(full)}`,
