@@ -1,6 +1,6 @@
 import type { Access } from '../../access/call-access.ts'
 import type { Caller } from '../../access/callers.ts'
-import type { Charged } from '../../access/quota/charge.ts'
+import type { Charged, RemainingQuota } from '../../access/quota/charge.ts'
 import type { HeldBytes, HeldBytesLimit } from '../../platform/http/held-bytes.ts'
 import { type HttpResponse, PIECE_BYTES, type Responder } from '../../platform/http/server/post.ts'
 import { type RpcCall, writeCall } from '../../solana/json/json-rpc.ts'
@@ -26,9 +26,18 @@ export type ForwardBatchDeps = {
   readonly meter: Pick<ListenerMeter, 'request' | 'refused'>
   readonly heldBytes: HeldBytes
   countRefusal(admission: Exclude<ReturnType<Access['admit']>, { ok: true }>, method: string): Refusal
+  chargeRefused(caller: Caller, bytes: number): ChargedRefusal
 }
 
-type ForwardBatch = (request: RpcRequest, caller: Caller, items: readonly RpcItem[], responder: Responder) => void
+/** What was charged for work that its checks have refused. `refusal` is set where the plan has no units for it. */
+export type ChargedRefusal = {
+  readonly quota: RemainingQuota
+  readonly cost: number
+  readonly refusal?: Refusal
+}
+
+type Batch = { readonly items: readonly RpcItem[]; readonly bytes: number }
+type ForwardBatch = (request: RpcRequest, caller: Caller, batch: Batch, responder: Responder) => void
 
 /**
  * Charges each call of a batch separately, forwards the admitted ones together, and writes the response in the order of the calls while the
@@ -40,8 +49,9 @@ export function createForwardBatch({
   meter,
   heldBytes,
   countRefusal,
+  chargeRefused,
 }: ForwardBatchDeps): ForwardBatch {
-  return (request, caller, items, responder) => {
+  return (request, caller, batch, responder) => {
     const limit = heldBytes.exceeded(caller.subscription.id, PIECE_BYTES)
     if (limit !== undefined) {
       meter.refused(limit, { subscription: caller.subscription.id, code: 'overloaded' })
@@ -49,8 +59,9 @@ export function createForwardBatch({
         refuse(refuseHeldBytes(limit, heldBytes.limits[limit]), request, { quota: access.quota(caller) }),
       )
     }
-    const { parts, calls, charges, cost, lastLimit } = admit(request, caller, items)
-    if (calls.length === 0) return responder.respond(ownResponse(caller, parts, cost, lastLimit))
+    const { parts, calls, charges, refusedCost, lastLimit } = admit(request, caller, batch)
+    if (calls.length === 0) return responder.respond(ownResponse(caller, parts, refusedCost, lastLimit))
+    const cost = charges.reduce((sum, charged) => sum + charged.cost, refusedCost)
     const outgoing = {
       body: Buffer.from(`[${calls.map((call, at) => writeCall(call, sentIdOf(call, at))).join(',')}]`),
       methods: calls.map(({ method }) => method),
@@ -64,7 +75,7 @@ export function createForwardBatch({
         if (isRefunded)
           for (const [at, { method }] of calls.entries())
             access.refund(caller, { interface: 'rpc', method }, charges[at])
-        responder.respond(forwardedResponse(request, caller, parts, isRefunded ? 0 : cost, response))
+        responder.respond(forwardedResponse(request, caller, parts, isRefunded ? refusedCost : cost, response))
       } catch (error) {
         responder.fail(error)
       }
@@ -72,22 +83,24 @@ export function createForwardBatch({
   }
 
   /** The calls to forward with the charge of each, and the parts of the response in order; a notification has no part. */
-  function admit(request: RpcRequest, caller: Caller, items: readonly RpcItem[]) {
+  function admit(request: RpcRequest, caller: Caller, { items, bytes }: Batch) {
     const parts: BatchPart[] = []
     const calls: RpcCall[] = []
     const charges: Charged[] = []
-    let cost = 0
+    let refusedCost = 0
     let lastLimit: Refusal | undefined
     for (const item of items) {
       if ('refusal' in item) {
-        parts.push({ text: item.refusal })
+        const charged = chargeRefused(caller, bytes / items.length)
+        refusedCost += charged.cost
+        lastLimit = charged.refusal ?? lastLimit
+        parts.push({ text: charged.refusal ? errorResponse(charged.refusal, request, 'null') : item.refusal })
         continue
       }
       const { call } = item
       const admission = access.admit(caller, { interface: 'rpc', method: call.method })
       if (admission.ok) {
         meter.request(call.method)
-        cost += admission.cost
         if (call.id !== undefined) parts.push({ sentId: String(calls.length), id: call.id })
         calls.push(call)
         charges.push(admission)
@@ -96,7 +109,7 @@ export function createForwardBatch({
         if (call.id !== undefined) parts.push({ text: errorResponse(lastLimit, request, call.id) })
       }
     }
-    return { parts, calls, charges, cost, lastLimit }
+    return { parts, calls, charges, refusedCost, lastLimit }
   }
 
   /** The response where nothing was forwarded; the status is that of the last refusal. */

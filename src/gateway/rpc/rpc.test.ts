@@ -28,8 +28,20 @@ function open(failure: UpstreamFailure) {
   const charges = new Set<object>()
   const sent: string[] = []
   const expected: (string | undefined)[] = []
+  let units = Number.POSITIVE_INFINITY
   const access = {
     admit() {
+      if (units < 5)
+        return {
+          ok: false,
+          reason: 'over-limit',
+          limitName: 'unitsPerSecond',
+          limitSize: 1,
+          cost: 5,
+          ...QUOTA,
+          retryAfterMs: 1000,
+        }
+      units -= 5
       const charged = { ok: true, cost: 5, ...QUOTA }
       charges.add(charged)
       return charged
@@ -53,6 +65,7 @@ function open(failure: UpstreamFailure) {
   })
   return {
     charges: () => charges.size,
+    setUnits: (left: number) => void (units = left),
     clock,
     sent,
     expected,
@@ -148,4 +161,27 @@ test('bodies that fail their checks are free up to a rate, and charged beyond it
   const before = on.charges()
   assert.equal(on.respond('{').headers['x-ratelimit-cost'], '0')
   assert.equal(on.charges(), before)
+})
+
+test('each item of a batch that fails its checks counts as a body that does', () => {
+  const on = open({ kind: 'no-upstream', isSent: false })
+  const batch = `[${Array.from({ length: FREE_REFUSALS.burst / 2 }, () => '7').join(',')}]`
+  assert.equal(on.respond(batch).headers['x-ratelimit-cost'], '0')
+  on.respond(batch)
+  const refused = on.respond(batch)
+  assert.ok(on.charges() >= FREE_REFUSALS.burst / 2 - 1, String(on.charges()))
+  assert.deepEqual([refused.status, refused.headers['x-ratelimit-cost']], [200, String(5 * (FREE_REFUSALS.burst / 2))])
+  // What was not forwarded is refunded; the work of the checks is not.
+  const before = on.charges()
+  assert.equal(on.respond(`[7,${CALL(1)}]`).headers['x-ratelimit-cost'], '5')
+  assert.equal(on.charges(), before + 1)
+})
+
+test('a batch whose items fail their checks is refused where the plan has no units for them', () => {
+  const on = open({ kind: 'no-upstream', isSent: false })
+  on.respond(`{${' '.repeat((FREE_REFUSALS.burst - 1) * 16 * 1024 - 1)}`)
+  on.setUnits(0)
+  const refused = on.respond('[7,8]')
+  assert.equal(refused.status, 429)
+  assert.match(String(refused.body), /-32429.*-32429/)
 })

@@ -25,7 +25,7 @@ import {
   refuseToken,
   refuseUpstream,
 } from '../refusal.ts'
-import { createForwardBatch } from './batch.ts'
+import { type ChargedRefusal, createForwardBatch } from './batch.ts'
 import { readFastPathCall } from './fast-path-call.ts'
 import type { Forward } from './forward.ts'
 import { ForwardedResponse, jsonHeaders, rateLimitHeaders, refuse } from './http-response.ts'
@@ -72,11 +72,10 @@ export type RpcHead = RefusableRequest & {
 type SentCall = { readonly text: string; readonly id: string | undefined; readonly bodyBytes: number | undefined }
 
 type CallItem = Extract<RpcItem, { readonly call: RpcCall }>
-type ChargedRefusal = { readonly quota: RemainingQuota; readonly cost: number }
 
 /** Token, then body, then each call against the quota. Admitted calls are forwarded; refused ones get their response here. */
 export function createRpc({ access, forward, clock, meter, tarpit, heldBytes, freeRefusals }: RpcDeps): Rpc {
-  const forwardBatch = createForwardBatch({ access, forward, meter, heldBytes, countRefusal })
+  const forwardBatch = createForwardBatch({ access, forward, meter, heldBytes, countRefusal, chargeRefused })
   return {
     authenticate(head, presented, nowMs, product = 'bundle') {
       const caller = access.authenticate(presented, product, nowMs)
@@ -106,7 +105,7 @@ export function createRpc({ access, forward, clock, meter, tarpit, heldBytes, fr
       const [item] = body.items
       if (!body.batch && item !== undefined && 'refusal' in item) return refuseAs(item.refusal)
       if (!body.batch) return forwardItem(request, caller, item as CallItem, responder)
-      forwardBatch(request, caller, body.items, responder)
+      forwardBatch(request, caller, { items: body.items, bytes: bytes.length }, responder)
     },
 
     refuseBody: refuseChecked,
@@ -114,24 +113,25 @@ export function createRpc({ access, forward, clock, meter, tarpit, heldBytes, fr
     countSent: (caller, bytes) => access.countBytes(caller, 'rpc', bytes),
   }
 
-  /** Charges a body that its checks have refused, unless it is free. Where the plan has no units for it, that is the refusal. */
-  function chargeRefused(caller: Caller, request: RefusableRequest, bytes: number): ChargedRefusal | HttpResponse {
+  /** Charges what its checks have refused, unless it is free. Where the plan has no units for it, that is the refusal. */
+  function chargeRefused(caller: Caller, bytes: number): ChargedRefusal {
     if (freeRefusals.take(caller.subscription.id, bytes)) return { quota: access.quota(caller), cost: 0 }
     const admission = access.admit(caller, { interface: 'rpc', method: OTHER_METHOD })
     if (admission.ok) return { quota: admission, cost: admission.cost }
     const quota = 'limit' in admission ? admission : access.quota(caller)
-    return refuse(countRefusal(admission, OTHER_METHOD), request, { quota })
+    return { quota, cost: 0, refusal: countRefusal(admission, OTHER_METHOD) }
   }
 
   function refuseChecked(caller: Caller, refusal: Refusal, request: RefusableRequest, bytes: number): HttpResponse {
-    const charged = chargeRefused(caller, request, bytes)
-    return 'status' in charged ? charged : refuse(refusal, request, charged)
+    const charged = chargeRefused(caller, bytes)
+    return refuse(charged.refusal ?? refusal, request, charged)
   }
 
   /** The same where the body is no call: the refusal is in the response alone, as JSON-RPC has it. */
   function refuseItems(caller: Caller, body: string, request: RefusableRequest, bytes: number): HttpResponse {
-    const charged = chargeRefused(caller, request, bytes)
-    return 'status' in charged ? charged : { status: 200, headers: jsonHeaders(charged.quota, charged.cost), body }
+    const { quota, cost, refusal } = chargeRefused(caller, bytes)
+    if (refusal !== undefined) return refuse(refusal, request, { quota })
+    return { status: 200, headers: jsonHeaders(quota, cost), body }
   }
 
   function forwardItem(request: RpcRequest, caller: Caller, { call }: CallItem, responder: Responder): void {
