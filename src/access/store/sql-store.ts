@@ -75,6 +75,8 @@ export function createSqlStore(options: SqlStoreOptions, { database, rows, rando
         const { seq, bytes, remadeAt } = await mirrorRow(on)
         return { file: audit.file, seq, bytes, remadeAt }
       },
+      usagePages: (selection) => readUsagePages(on, selection),
+      methodUsagePages: (selection) => readMethodUsagePages(on, selection),
     }
   }
 
@@ -101,8 +103,6 @@ export function createSqlStore(options: SqlStoreOptions, { database, rows, rando
       }, mark),
     usage: (filter) => readUsage(database, filter),
     methodUsage: (filter) => readMethodUsage(database, filter),
-    usagePages: (filter) => readUsagePages(database, filter),
-    methodUsagePages: (filter) => readMethodUsagePages(database, filter),
     hourUsage: (hour) => readHourUsage(database, hour),
     unitsSince: (fromMs) => readUnitsSince(database, fromMs),
     pruneUsage: (beforeMs, hoursMax, signal) =>

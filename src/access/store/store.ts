@@ -48,6 +48,10 @@ export interface AccessView {
    * with which it was rewritten after it had been missing.
    */
   auditMirror(): Promise<{ file: string; seq: number; bytes: number; remadeAt: number | null }>
+
+  /** Usage in the order of its hours, a page at a time: there may be very many rows. */
+  usagePages(selection: UsageSelection): AsyncIterable<UsageRow[]>
+  methodUsagePages(selection: UsageSelection): AsyncIterable<MethodUsageRow[]>
 }
 
 /**
@@ -78,9 +82,6 @@ export interface AccessStore extends AccessView, AsyncDisposable {
   usage(filter: { subscriptionId?: string; fromMs?: number; toMs?: number }): Promise<UsageRow[]>
   /** The same usage by method, of the UTC days that begin in the period. */
   methodUsage(filter: { subscriptionId?: string; fromMs?: number; toMs?: number }): Promise<MethodUsageRow[]>
-  /** Usage in the order of its hours, a page at a time: there may be very many rows. */
-  usagePages(selection: UsageSelection): AsyncIterable<UsageRow[]>
-  methodUsagePages(selection: UsageSelection): AsyncIterable<MethodUsageRow[]>
   /** The sum of all subscriptions in the hour that begins at `hour`, added up in slices of time. */
   hourUsage(hour: number): Promise<HourUsage>
   /** Sum of units since `fromMs` by subscription, the initial value of the monthly quota. */

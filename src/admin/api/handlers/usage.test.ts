@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { openHandlers } from '../../../../test/support/admin-handlers.ts'
 import { CONTEXT } from '../../../../test/support/store-engines.ts'
+import type { AccessStore, AccessView } from '../../../access/store/store.ts'
 import { makeTestFolder } from '../../../platform/files/test-folder.ts'
 import type { AdminCall } from '../handler.ts'
 
@@ -20,19 +21,25 @@ async function openReports(folder: string) {
   return api
 }
 
+/** Replaces what the reports read of the store. */
+function replaceReads(store: AccessStore, replaced: (view: AccessView) => Partial<AccessView>): void {
+  const { read } = store
+  store.read = (work) => read((view) => work({ ...view, ...replaced(view) }))
+}
+
 const unitsOf = (reply: { body: unknown }) => (reply.body as { total: { units: number } }).total.units
 
 describe('reports of usage', () => {
   test('two reports of several subscriptions run at the same time; one of a single subscription is not refused', async () => {
     using folder = makeTestFolder()
     await using api = await openReports(folder.path)
-    const { store } = api
-    const { usagePages } = store
     const released = Promise.withResolvers<void>()
-    store.usagePages = async function* (selection) {
-      if (selection.subscriptionId === undefined) await released.promise
-      yield* usagePages(selection)
-    }
+    replaceReads(api.store, ({ usagePages }) => ({
+      async *usagePages(selection) {
+        if (selection.subscriptionId === undefined) await released.promise
+        yield* usagePages(selection)
+      },
+    }))
     const report = (query: Record<string, string>) => api.call('usage', { ...CALL, query })
     const running = [report({ by: 'interface' }), report({})]
     await assert.rejects(report({ by: 'day' }), { code: 'busy', message: /2 reports/ })
@@ -52,7 +59,7 @@ describe('reports of usage', () => {
     const { body: large } = await api.call('customerAdd', { body: { name: 'large', contact: '' } })
     const { id: customerId } = large as { id: string }
     await api.store.change(CONTEXT, async (tx) => {
-      for (let at = 0; at < 104; at++)
+      for (let at = 0; at < 1004; at++)
         await tx.put('subscriptions', {
           ...{
             id: `sub_large${at}`,
@@ -66,26 +73,39 @@ describe('reports of usage', () => {
         })
       return { audit: { action: 'test.fill', subjects: [customerId] }, result: undefined }
     })
-    const usage = Array.from({ length: 103 }, (_, at) => ({
+    const usage = Array.from({ length: 1003 }, (_, at) => ({
       ...{ subscriptionId: `sub_large${at}`, hour: HOUR, interface: 'rpc' as const },
       ...{ ...COUNTS, units: at + 1, bytes: 0 },
     }))
     await api.store.addUsage(usage, new Map())
-    const { usagePages } = api.store
-    let rows = 0
-    api.store.usagePages = async function* (selection) {
-      assert.ok(selection.subscriptionId !== undefined, 'the usage of all customers is not read')
-      for await (const page of usagePages(selection)) {
-        rows += page.length
-        yield page
+    const views = new Set<AccessView>()
+    let [rows, pages] = [0, 0]
+    replaceReads(api.store, (view) => {
+      const { page, usagePages } = view
+      return {
+        page(kind, request) {
+          views.add(view)
+          assert.equal(request.order, undefined, 'the index of customers is in the order of names')
+          pages += 1
+          return page(kind, request)
+        },
+        async *usagePages(selection) {
+          views.add(view)
+          assert.ok(selection.subscriptionId !== undefined, 'the usage of all customers is not read')
+          for await (const page of usagePages(selection)) {
+            rows += page.length
+            yield page
+          }
+        },
       }
-    }
+    })
     const { body } = await api.call('usage', { ...CALL, query: { customer: 'large' } })
     const report = body as { items: { units: number }[]; rest: unknown }
-    assert.equal(unitsOf({ body }), (103 * 104) / 2)
-    assert.deepEqual([report.items.length, report.items[0]?.units], [101, 103])
-    assert.deepEqual(report.rest, { subscriptions: 3, calls: 6, units: 6, refused: 3, bytes: 0 })
-    assert.equal(rows, 2 * 103, 'once for the largest, once for their lines')
+    assert.equal(unitsOf({ body }), (1003 * 1004) / 2, 'each subscription is read once')
+    assert.deepEqual([report.items.length, report.items[1]?.units], [101, 1003])
+    assert.deepEqual(report.rest, { subscriptions: 903, calls: 1806, units: (903 * 904) / 2, refused: 903, bytes: 0 })
+    assert.equal(rows, 2 * 1003, 'once for the largest, once for their lines')
+    assert.deepEqual([views.size, pages], [1, 3], 'on one connection')
   })
 
   test('a report ends when its client is gone, and releases the connection to the store', async () => {
@@ -94,16 +114,18 @@ describe('reports of usage', () => {
     const client = new AbortController()
     let pages = 0
     let isReleased = false
-    api.store.usagePages = async function* () {
-      try {
-        for (; pages < 1000; pages++) {
-          if (pages === 2) client.abort()
-          yield [{ subscriptionId: 'sub_x', hour: HOUR, interface: 'rpc' as const, ...COUNTS, bytes: 0 }]
+    replaceReads(api.store, () => ({
+      async *usagePages() {
+        try {
+          for (; pages < 1000; pages++) {
+            if (pages === 2) client.abort()
+            yield [{ subscriptionId: 'sub_x', hour: HOUR, interface: 'rpc' as const, ...COUNTS, bytes: 0 }]
+          }
+        } finally {
+          isReleased = true
         }
-      } finally {
-        isReleased = true
-      }
-    }
+      },
+    }))
     const query = new URLSearchParams()
     const call = { ...CALL, query, params: {}, signal: client.signal } as unknown as AdminCall
     await assert.rejects(api.handlers.usage(call), /the client has closed the connection/)

@@ -3,6 +3,7 @@ import { lookUp } from '../../../access/provisioning/context.ts'
 import { type Counts, sumCounts } from '../../../access/store/counts.ts'
 import type { Subscription, UsageSelection } from '../../../access/store/model.ts'
 import type { Page } from '../../../access/store/page.ts'
+import type { AccessView } from '../../../access/store/store.ts'
 import {
   addUsageLine,
   groupUsage,
@@ -34,31 +35,34 @@ const NO_COUNTS: Counts = { calls: 0, units: 0, refused: 0 }
 const OTHERS = ''
 
 type Grouping = UsageGrouping | 'interface'
+type Selected = { readonly subscriptionId: string } | { readonly customerId: string } | 'all'
 /** The ids of subscriptions, or all. */
 type Selection = { readonly ids: readonly string[] } | 'all'
 /** What a report reads, until its client is gone. */
 type ReportRange = UsagePeriod & Pick<AdminCall, 'signal'>
+/** One connection to the store, and one state of it. */
+type View = Pick<AccessView, 'page' | 'usagePages' | 'methodUsagePages'>
 
 export function usageHandlers(deps: HandlerDeps): Pick<AdminHandlers, 'usage'> {
   const { store, snapshot } = deps
   let reports = 0
 
   /** Runs a report unless too many are under way. One of a single subscription is short. */
-  async function limited<T>(selection: Selection, report: () => Promise<T>): Promise<T> {
-    if (selection !== 'all' && selection.ids.length <= 1) return report()
+  async function limited<T>(selected: Selected, report: (view: View) => Promise<T>): Promise<T> {
+    if (selected !== 'all' && 'subscriptionId' in selected) return store.read(report)
     if (reports >= REPORTS_MAX)
       throw new ServiceError('busy', `${REPORTS_MAX} reports of usage are under way (limit: reports)`, {
         fix: 'Retry later, or choose a subscription.',
       })
     reports += 1
     try {
-      return await report()
+      return await store.read(report)
     } finally {
       reports -= 1
     }
   }
 
-  async function selectionOf(call: AdminCall): Promise<Selection> {
+  async function selectedBy(call: AdminCall): Promise<Selected> {
     const subName = textOf(call, 'subscription')
     const customerName = textOf(call, 'customer')
     const sub = subName === undefined ? undefined : await lookUp(store, 'subscriptions', subName)
@@ -68,28 +72,30 @@ export function usageHandlers(deps: HandlerDeps): Pick<AdminHandlers, 'usage'> {
         'invalid-value',
         `subscription "${sub.name}" does not belong to customer "${customer.name}"`,
       )
-    if (sub !== undefined) return { ids: [sub.id] }
-    return customer === undefined ? 'all' : { ids: await subscriptionsOf(customer.id, call.signal) }
+    if (sub !== undefined) return { subscriptionId: sub.id }
+    return customer === undefined ? 'all' : { customerId: customer.id }
   }
 
-  async function subscriptionsOf(customerId: string, signal: AbortSignal): Promise<string[]> {
+  async function selectionOf(view: View, selected: Selected, signal: AbortSignal): Promise<Selection> {
+    if (selected === 'all') return 'all'
+    if ('subscriptionId' in selected) return { ids: [selected.subscriptionId] }
     const ids: string[] = []
     for (let after: string | null = ''; after !== null; ) {
       throwIfGone(signal)
-      const page: Page<Subscription> = await store.page('subscriptions', {
-        where: { customerId },
-        order: 'id',
+      const page: Page<Subscription> = await view.page('subscriptions', {
+        where: selected,
         after,
         limit: SUBSCRIPTIONS_AT_ONCE,
       })
       ids.push(...page.items.map(({ id }) => id))
       after = page.next
     }
-    return ids
+    return { ids }
   }
 
   /** Calls back with each row of the selection, in slices of time. */
   async function eachLine(
+    view: View,
     selection: Selection,
     by: UsageGrouping,
     { signal, ...period }: ReportRange,
@@ -97,7 +103,7 @@ export function usageHandlers(deps: HandlerDeps): Pick<AdminHandlers, 'usage'> {
   ): Promise<void> {
     const slices = createTimeSlices()
     let rows = 0
-    for await (const page of pagesOf(selection, by, period)) {
+    for await (const page of pagesOf(view, selection, by, period)) {
       throwIfGone(signal)
       rows += page.length
       // Those of one customer are bounded by what is kept.
@@ -110,8 +116,13 @@ export function usageHandlers(deps: HandlerDeps): Pick<AdminHandlers, 'usage'> {
     }
   }
 
-  async function* pagesOf(selection: Selection, by: UsageGrouping, period: UsagePeriod): AsyncGenerator<UsageLine[]> {
-    const pages = by === 'method' ? methodPages : store.usagePages
+  async function* pagesOf(
+    view: View,
+    selection: Selection,
+    by: UsageGrouping,
+    period: UsagePeriod,
+  ): AsyncGenerator<UsageLine[]> {
+    const pages = by === 'method' ? (selected: UsageSelection) => methodPages(view, selected) : view.usagePages
     if (selection === 'all') return yield* pages(period)
     for (const subscriptionId of selection.ids) {
       // A part of its own, since a subscription without usage has no page.
@@ -120,17 +131,22 @@ export function usageHandlers(deps: HandlerDeps): Pick<AdminHandlers, 'usage'> {
     }
   }
 
-  async function* methodPages(selected: UsageSelection): AsyncGenerator<UsageLine[]> {
-    for await (const page of store.methodUsagePages(selected))
+  async function* methodPages(view: View, selected: UsageSelection): AsyncGenerator<UsageLine[]> {
+    for await (const page of view.methodUsagePages(selected))
       yield page.map(({ day, ...row }) => ({ ...row, hour: day }))
   }
 
   /** The subscriptions that get lines of their own, and how many there are. */
-  async function topOf(selection: Selection, range: ReportRange): Promise<{ top: ReadonlySet<string>; all: number }> {
+  async function topOf(
+    view: View,
+    selection: Selection,
+    range: ReportRange,
+  ): Promise<{ top: ReadonlySet<string>; all: number }> {
     if (selection !== 'all' && selection.ids.length <= SUBSCRIPTIONS_SHOWN)
       return { top: new Set(selection.ids), all: selection.ids.length }
     const units = new Map<string, number>()
     await eachLine(
+      view,
       selection,
       'total',
       range,
@@ -165,13 +181,14 @@ export function usageHandlers(deps: HandlerDeps): Pick<AdminHandlers, 'usage'> {
     }
   }
 
-  async function report(selection: Selection, by: Grouping, range: ReportRange): Promise<object> {
+  async function report(view: View, selected: Selected, by: Grouping, range: ReportRange): Promise<object> {
+    const selection = await selectionOf(view, selected, range.signal)
     const grouping: UsageGrouping = by === 'interface' ? 'total' : by
-    const { top, all } = by === 'interface' ? { top: new Set<string>(), all: 0 } : await topOf(selection, range)
+    const { top, all } = by === 'interface' ? { top: new Set<string>(), all: 0 } : await topOf(view, selection, range)
     const sums: UsageSums = new Map()
     let total: Counts = by === 'method' ? NO_COUNTS : { ...NO_COUNTS, bytes: 0 }
     let rest = total
-    await eachLine(selection, grouping, range, (line) => {
+    await eachLine(view, selection, grouping, range, (line) => {
       const isShown = top.has(line.subscriptionId)
       total = sumCounts(total, line)
       if (!isShown) rest = sumCounts(rest, line)
@@ -199,8 +216,8 @@ export function usageHandlers(deps: HandlerDeps): Pick<AdminHandlers, 'usage'> {
       const by = groupingOf(textOf(call, 'by') ?? 'total')
       const request = { month: textOf(call, 'month'), since: textOf(call, 'since'), until: textOf(call, 'until'), by }
       const range = { ...usagePeriodOf(request, call.nowMs, ''), signal: call.signal }
-      const selection = await selectionOf(call)
-      return { body: await limited(selection, () => report(selection, by, range)) }
+      const selected = await selectedBy(call)
+      return { body: await limited(selected, (view) => report(view, selected, by, range)) }
     },
   }
 }
