@@ -87,17 +87,22 @@ export function createGeyserCalls(options: GeyserCallsOptions, deps: GeyserCalls
   }
 
   function openUnary(opening: Opening): GrpcStream {
-    const { call, caller, metadata, started } = opening
+    const { call, caller, charged, metadata, started } = opening
     return openWithCompleteRequest({
       async open() {
         // A client that leaves ends its request too.
         if (call.isOver) return { ok: false, status: { code: GrpcCode.cancelled } }
+        started.call?.requested()
         const found = await upstreams.of(caller.nodeUser).grpc.open(call.path, metadata)
         if (!found.ok) return { ok: false, status: refundNoUpstream(opening) }
         started.call?.openedAt(found.node)
         return found
       },
-      cancel: (stream) => cancelOpened(stream, opening),
+      cancel(stream) {
+        // Its request was not forwarded.
+        if (started.call?.hasTimedOut === true) access.refund(caller, charged)
+        cancelOpened(stream, opening)
+      },
       onError: (error) => fail(call, error),
     })
   }

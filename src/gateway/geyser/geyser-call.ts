@@ -76,6 +76,8 @@ export class GeyserCall {
   /** The node of the call now, and since when. */
   #node: UpstreamNode | undefined
   #atNodeSinceMs: number
+  #hasRequest = false
+  #hasTimedOut = false
 
   constructor(opened: AdmittedCall, options: GeyserCallOptions, deps: GeyserCallDeps) {
     this.isStream = opened.isStream
@@ -88,13 +90,23 @@ export class GeyserCall {
     const gate = this.#createGate()
     this.#relay = this.#createRelay(gate)
     if (opened.isStream) this.#leave = this.#enter(gate)
-    else this.#deadline = deps.clock.setTimer(options.unaryDeadlineMs, () => this.end(TIMED_OUT))
+    else this.#deadline = deps.clock.setTimer(options.unaryDeadlineMs, () => this.#onDeadline())
   }
 
   /** The call may end within it: the store may have changed, and the node may be lost, while it was being connected to. */
   start(): void {
     this.#relay.start()
     this.check()
+  }
+
+  /** The request of the call, which is unary, is complete. */
+  requested(): void {
+    this.#hasRequest = true
+  }
+
+  /** Whether the call, which is unary, ended because its time was over. */
+  get hasTimedOut(): boolean {
+    return this.#hasTimedOut
   }
 
   /** The call, which is unary, was opened at a node. */
@@ -127,6 +139,11 @@ export class GeyserCall {
     const { lastDataMs } = this.#relay
     if (lastDataMs !== undefined && clock.monotonicMs() - lastDataMs > this.#options.stallMs)
       this.#relay.loseNode('silent')
+  }
+
+  #onDeadline(): void {
+    this.#hasTimedOut = true
+    this.end(this.#hasRequest ? TIMED_OUT : NOT_REQUESTED)
   }
 
   #createGate(): RequestGate {
@@ -242,6 +259,7 @@ export class GeyserCall {
 }
 
 const TIMED_OUT = grpcStatusOf(refuseUpstream('upstream-timeout'))
+const NOT_REQUESTED: GrpcStatus = { code: GrpcCode.deadlineExceeded, message: 'the request was not complete in time' }
 const CLOSED_BY_OWNER: GrpcStatus = { code: GrpcCode.cancelled, message: 'closed by the owner of the subscription' }
 
 /** A node ends the stream of a client that did not read with INTERNAL and a message that begins with `lagged`. */

@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Call } from '../../access/admission.ts'
+import type { Access } from '../../access/call-access.ts'
+import type { Caller } from '../../access/callers.ts'
+import { BUILT_IN_PLANS } from '../../access/plan.ts'
+import { createManualClock } from '../../core/clock.ts'
+import { createSeededRandom } from '../../core/random.ts'
+import type { GrpcCall } from '../../platform/grpc/call.ts'
+import { GrpcCode, type GrpcStatus } from '../../platform/grpc/status.ts'
+import type { GrpcStream } from '../../platform/grpc/stream.ts'
+import { silentLogger } from '../../platform/telemetry/logger.ts'
+import { createMetricsRegistry } from '../../platform/telemetry/metrics-registry.ts'
+import type { UpstreamNode } from '../../upstreams/node.ts'
+import { createConnections } from '../account/connections.ts'
+import { gatewayMetrics } from '../metrics.ts'
+import { createGeyserCalls, type GeyserCallsDeps } from './calls.ts'
+
+const OPTIONS = { refusalDelayMs: 1000, unaryDeadlineMs: 10_000, stallMs: 30_000 }
+const CALLER = {
+  ok: true,
+  subscription: { id: 'sub' },
+  limits: BUILT_IN_PLANS.professional,
+  nodeUser: { subscriptionId: 'sub', mayUseShared: true },
+} as unknown as Caller
+const QUOTA = { limit: 100, remaining: 50, resetMs: 1000 }
+
+/** A call whose customer the test is. */
+function openCall() {
+  const closed: (() => void)[] = []
+  const ended: GrpcStatus[] = []
+  let onMessage: (message: Uint8Array) => void = () => assert.fail('messages are not read yet')
+  let onHalfClose = () => {}
+  const call = {
+    path: '/geyser.Geyser/Ping',
+    metadata: {},
+    ...{ pauseMessages() {}, resumeMessages() {}, discardMessages() {}, sendHeaders() {} },
+    ...{ onWritable() {}, onShutdown() {} },
+    onMessage: (listener: typeof onMessage) => void (onMessage = listener),
+    onHalfClose: (listener: typeof onHalfClose) => void (onHalfClose = listener),
+    onClose: (listener: () => void) => void closed.push(listener),
+    end(status: GrpcStatus) {
+      ended.push(status)
+      for (const listener of closed) listener()
+    },
+    get isOver() {
+      return ended.length > 0
+    },
+  }
+  return {
+    call: call as unknown as GrpcCall,
+    ended,
+    request() {
+      onMessage(new Uint8Array())
+      onHalfClose()
+    },
+  }
+}
+
+/** Calls whose charges and nodes the test looks at. */
+function openCalls() {
+  const clock = createManualClock()
+  let charges = 0
+  const access = {
+    admit() {
+      charges += 1
+      return { ok: true, cost: 1, ...QUOTA }
+    },
+    refund: (_caller: Caller, _call: Call) => void (charges -= 1),
+    quota: () => QUOTA,
+    renew: () => CALLER,
+    refuseWithoutNode: () => undefined,
+    countBytes() {},
+  } as unknown as Access
+  const searching: PromiseWithResolvers<object>[] = []
+  const shared = {
+    grpc: {
+      open() {
+        const found = Promise.withResolvers<object>()
+        searching.push(found)
+        return found.promise
+      },
+    },
+  }
+  const deps = { access, clock, log: silentLogger }
+  const calls = createGeyserCalls(OPTIONS, {
+    ...deps,
+    upstreams: { of: () => shared } as unknown as GeyserCallsDeps['upstreams'],
+    connections: createConnections({ clock, random: createSeededRandom(1) }),
+    metrics: gatewayMetrics(createMetricsRegistry()),
+  })
+  return {
+    clock,
+    calls,
+    searching,
+    charges: () => charges,
+    async ping() {
+      const opened = openCall()
+      calls.serve(opened.call, CALLER, { method: 'Ping', remoteAddress: '' })
+      await nextTurn()
+      return opened
+    },
+  }
+}
+
+/** A call at a node, which does not respond. */
+function openStream() {
+  let isCancelled = false
+  const stream = {
+    ...{ onWritable() {}, onHeaders() {}, onData() {}, onEnd() {}, pause() {}, resume() {}, halfClose() {} },
+    write: () => true,
+    cancel: () => void (isCancelled = true),
+  } as unknown as GrpcStream
+  return { stream, isCancelled: () => isCancelled }
+}
+
+const NODE = { name: 'a' } as UpstreamNode
+
+test('a unary call whose time is over before a node has its request is not charged, and is cancelled at the node that is found late', async () => {
+  const on = openCalls()
+  const opened = await on.ping()
+  opened.request()
+  on.clock.advance(OPTIONS.unaryDeadlineMs)
+  assert.equal(opened.ended[0]?.code, GrpcCode.deadlineExceeded)
+  assert.match(opened.ended[0]?.message ?? '', /upstream node did not respond/)
+  const { stream, isCancelled } = openStream()
+  on.searching[0]?.resolve({ ok: true, stream, node: NODE })
+  await nextTurn()
+  assert.equal(on.charges(), 0)
+  on.clock.advance(1000)
+  assert.deepEqual([isCancelled(), on.calls.openCalls], [true, 0])
+  // Where none is found, the refund is made once.
+  const unfound = await on.ping()
+  unfound.request()
+  on.clock.advance(OPTIONS.unaryDeadlineMs)
+  on.searching[1]?.resolve({ ok: false })
+  await nextTurn()
+  assert.equal(on.charges(), 0)
+})
+
+test('a unary call that a node has stays charged when its time is over, as does one whose request is never complete', async () => {
+  const on = openCalls()
+  const forwarded = await on.ping()
+  forwarded.request()
+  const { stream, isCancelled } = openStream()
+  on.searching[0]?.resolve({ ok: true, stream, node: NODE })
+  await nextTurn()
+  on.clock.advance(OPTIONS.unaryDeadlineMs)
+  assert.deepEqual([forwarded.ended[0]?.code, isCancelled(), on.charges()], [GrpcCode.deadlineExceeded, true, 1])
+  const incomplete = await on.ping()
+  on.clock.advance(OPTIONS.unaryDeadlineMs)
+  assert.deepEqual(incomplete.ended, [
+    {
+      code: GrpcCode.deadlineExceeded,
+      message: 'the request was not complete in time',
+      metadata: incomplete.ended[0]?.metadata,
+    },
+  ])
+  assert.deepEqual([on.charges(), on.calls.openCalls, on.searching.length], [2, 0, 1])
+})
