@@ -7,7 +7,7 @@ import type { SharedTable } from '../core/shared-table.ts'
  * the plan.
  */
 export const FREE_REFUSALS = { perSecond: 10, burst: 100 }
-/** Each such part of a request counts as one more. */
+/** Each such part of a request counts as one more, up to the burst: a larger one would be charged however few there are. */
 const REFUSAL_BYTES = 16 * 1024
 
 export type FreeRefusals = {
@@ -18,5 +18,6 @@ export type FreeRefusals = {
 /** Without `table` the refusals are counted for this thread alone. */
 export function createFreeRefusals(clock: Pick<Clock, 'monotonicMs'>, table?: SharedTable): FreeRefusals {
   const buckets = createKeyedBuckets(FREE_REFUSALS, () => clock.monotonicMs(), table)
-  return { take: (subscription, bytes) => buckets.take(subscription, 1 + bytes / REFUSAL_BYTES).ok }
+  const costOf = (bytes: number) => Math.min(1 + bytes / REFUSAL_BYTES, FREE_REFUSALS.burst)
+  return { take: (subscription, bytes) => buckets.take(subscription, costOf(bytes)).ok }
 }
