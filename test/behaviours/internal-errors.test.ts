@@ -45,6 +45,7 @@ const LISTENERS: readonly {
             authenticate: () => ({ ok: true, limits: { requestBytes: 1000 }, subscription: { id: 's' } }) as never,
             forward: broken,
             refuseBody: broken,
+            refuseUnreadable: broken,
             quota: () => ({ limit: null, remaining: null, resetMs: 0 }),
             countSent: () => {},
           },

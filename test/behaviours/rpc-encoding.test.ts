@@ -129,6 +129,22 @@ describe('compression on the RPC server, both ways', () => {
     })
   }
 
+  it('counts what it inflates of a compressed request with a wrong checksum', async () => {
+    const { token: own } = await gateway.subscribe({ overrides: { unitsPerSecond: null } })
+    const calls = node.calls.length
+    const body = gzipSync(CALL + ' '.repeat(60_000))
+    body[body.length - 8] = (body.at(-8) as number) ^ 1
+    const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip', 'x-token': own }
+    const costs: (string | null)[] = []
+    while (costs.length < FREE_REFUSALS.burst / 2 && costs.at(-1) !== '1') {
+      const response = await fetch(gateway.url, { method: 'POST', body, headers })
+      assert.match(await response.text(), /-32700/)
+      costs.push(response.headers.get('x-ratelimit-cost'))
+    }
+    assert.deepEqual([costs[0], costs.at(-1)], ['0', '1'])
+    assert.equal(node.calls.length, calls)
+  })
+
   it('refuses a compressed request over inflateRatio although its size is allowed, and does not forward it', async () => {
     const { token: large } = await gateway.subscribe({ overrides: { requestBytes: 4 * 2 ** 20 } })
     const calls = node.calls.length

@@ -110,7 +110,7 @@ test('a unary call has one request; a method that is not known here passes', () 
   assert.equal(unknown.on.refused[0]?.rule, 'grpcAccountsPerStream')
 })
 
-test('a message that the server refuses is reported by its limit, and the size follows the plan', () => {
+test('a message that the server refuses is reported by its limit and what was inflated of it, and the size follows the plan', () => {
   const { gate, on } = openGate()
   for (const grpcAccountsPerStream of [1, 1000, null]) {
     on.limits = { ...on.limits, grpcAccountsPerStream }
@@ -118,9 +118,11 @@ test('a message that the server refuses is reported by its limit, and the size f
   }
   const { onRefused } = gate.messageLimits
   onRefused?.({ code: GrpcCode.resourceExhausted, limit: 'grpcRequestBytes' })
+  onRefused?.({ code: GrpcCode.resourceExhausted, limit: 'grpcRequestBytes', bytes: 4000 })
   onRefused?.({ code: GrpcCode.invalidArgument })
   assert.deepEqual(on.refused, [
     { rule: 'grpcRequestBytes', code: 'too-large', isFirst: true, bytes: 0 },
+    { rule: 'grpcRequestBytes', code: 'too-large', isFirst: true, bytes: 4000 },
     { rule: 'readable', code: 'invalid-params', isFirst: true, bytes: 0 },
   ])
 })

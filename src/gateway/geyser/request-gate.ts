@@ -80,13 +80,13 @@ export function createRequestGate(deps: RequestGateDeps): RequestGate {
     },
     messageLimits: {
       bytesMax: () => requestBytesMax(method, limits()),
-      onRefused: ({ limit }) =>
+      // One that is too large as it arrives is not read beyond its prefix.
+      onRefused: ({ limit, bytes = 0 }) =>
         deps.onRefused({
           rule: limit ?? 'readable',
           code: limit === undefined ? 'invalid-params' : 'too-large',
           isFirst,
-          // One that is too large is not read beyond its prefix.
-          bytes: limit === 'inflateRatio' ? requestBytesMax(method, limits()) : 0,
+          bytes,
         }),
     },
     accepts(request) {

@@ -5,7 +5,7 @@ import type { DocsUrl } from '../../contract/errors.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Random } from '../../core/random.ts'
 import { createUlidSource } from '../../core/ulid.ts'
-import { gunzipBytes, INFLATE_RATIO_MAX, inflatedBytesMax } from '../../platform/http/gzip.ts'
+import { gunzipBytes, INFLATE_RATIO_MAX, type Unpacked } from '../../platform/http/gzip.ts'
 import type { HeldBytes } from '../../platform/http/held-bytes.ts'
 import { contentFieldsOf, isJsonRequest, JSON_REQUIRED, splitTarget } from '../../platform/http/request-headers.ts'
 import type { HttpResponse, PostHandler, PostHead, Responder } from '../../platform/http/server/post.ts'
@@ -100,11 +100,15 @@ class RpcPost implements Responder {
     return this.#refuse(refuseSize('requestBytes', this.bodyBytesMax))
   }
 
-  /** A body that is too large only when inflated, or inflates too far: that is work, also where it is refused. */
-  #refuseInflated(limit: 'requestBytes' | 'inflateRatio', bytes: number): HttpResponse {
-    this.#deps.meter.refused(limit, { subscription: this.#caller.subscription.id, code: 'too-large' })
+  /** A body that cannot be inflated, or only too far: inflating it is work, also where it is refused. */
+  #refusePacked({ reason, bytes }: Extract<Unpacked, { ok: false }>): HttpResponse {
+    const { rpc, meter } = this.#deps
+    // As one that is not JSON.
+    if (reason === 'malformed') return rpc.refuseUnreadable(this.#caller, this, bytes)
+    const limit = reason === 'too-large' ? 'requestBytes' : 'inflateRatio'
+    meter.refused(limit, { subscription: this.#caller.subscription.id, code: 'too-large' })
     const refusal = limit === 'requestBytes' ? refuseSize(limit, this.bodyBytesMax) : refuseRatio(INFLATE_RATIO_MAX)
-    return this.#deps.rpc.refuseBody(this.#caller, refusal, this, bytes)
+    return rpc.refuseBody(this.#caller, refusal, this, bytes)
   }
 
   holdBody(bytes: number): HttpResponse | undefined {
@@ -134,11 +138,7 @@ class RpcPost implements Responder {
     // A copy: the bytes are valid only until `onBody` returns.
     const outcome = await gunzipBytes(Buffer.from(compressed), this)
     if (outcome.ok) this.#forward(outcome.body)
-    else if (outcome.reason === 'too-large') this.respond(this.#refuseInflated('requestBytes', this.bodyBytesMax))
-    else if (outcome.reason === 'ratio')
-      this.respond(this.#refuseInflated('inflateRatio', inflatedBytesMax(compressed.length)))
-    // A body that cannot be gunzipped is refused as one that is not JSON.
-    else this.#forward(NOTHING)
+    else this.respond(this.#refusePacked(outcome))
   }
 
   #forward(body: Buffer): void {
@@ -160,8 +160,6 @@ class RpcPost implements Responder {
     this.#reader?.fail(error)
   }
 }
-
-const NOTHING = Buffer.alloc(0)
 
 /** RFC 9110 section 15.5.16: a refused encoding names those that are accepted. */
 function refuseContent(fault: ContentFault, request: RefusableRequest, quota: RemainingQuota): HttpResponse {

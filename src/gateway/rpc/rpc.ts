@@ -54,6 +54,8 @@ export type Rpc = {
   forward(caller: Caller, body: Buffer, request: RpcRequest, responder: Responder): void
   /** Refuses a body of this size by its checks: charged where too many are. */
   refuseBody(caller: Caller, refusal: Refusal, request: RefusableRequest, bytes: number): HttpResponse
+  /** Refuses a body that cannot be inflated, as one that is not JSON; `bytes` are what inflating it has cost. */
+  refuseUnreadable(caller: Caller, request: RefusableRequest, bytes: number): HttpResponse
   /** What is left of the caller's units. */
   quota(caller: Caller): RemainingQuota
   /** Counts bytes of a response's body that were sent to the caller. */
@@ -109,6 +111,8 @@ export function createRpc({ access, forward, clock, meter, tarpit, heldBytes, fr
     },
 
     refuseBody: refuseChecked,
+    refuseUnreadable: (caller, request, bytes) =>
+      refuseItems(caller, refuseBody('parse-error', request), request, bytes),
     quota: access.quota,
     countSent: (caller, bytes) => access.countBytes(caller, 'rpc', bytes),
   }

@@ -3,8 +3,11 @@ import { GrpcCode, type GrpcStatus } from './status.ts'
 /** Every gRPC message is preceded by one byte (1 = compressed) and its length as u32, big endian. */
 export const FRAME_PREFIX_BYTES = 5
 
-/** A status to end the call with, and the limit that was reached, where it was one. */
-export type RequestProblem = GrpcStatus & { readonly limit?: 'grpcRequestBytes' | 'inflateRatio' }
+/** A status to end the call with, the limit that was reached, where it was one, and the bytes that were inflated at most, where some were. */
+export type RequestProblem = GrpcStatus & {
+  readonly limit?: 'grpcRequestBytes' | 'inflateRatio'
+  readonly bytes?: number
+}
 
 export type Frame = { readonly isCompressed: boolean; readonly body: Uint8Array }
 

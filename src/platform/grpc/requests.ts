@@ -128,11 +128,11 @@ export class RequestReader {
   }
 }
 
-function problemOf({ reason }: Extract<Unpacked, { ok: false }>, bytesMax: number): RequestProblem {
+function problemOf({ reason, bytes }: Extract<Unpacked, { ok: false }>, bytesMax: number): RequestProblem {
   if (reason === 'malformed') {
-    return { code: GrpcCode.internal, message: 'a compressed message that cannot be decompressed' }
+    return { code: GrpcCode.internal, message: 'a compressed message that cannot be decompressed', bytes }
   }
-  if (reason === 'too-large') return tooLarge('an inflated message of more bytes', bytesMax)
+  if (reason === 'too-large') return { ...tooLarge('an inflated message of more bytes', bytesMax), bytes }
   const message = `limit reached: the ratio to which a message inflates, inflateRatio allows ${INFLATE_RATIO_MAX}; send it uncompressed`
-  return { code: GrpcCode.resourceExhausted, message, limit: 'inflateRatio' }
+  return { code: GrpcCode.resourceExhausted, message, limit: 'inflateRatio', bytes }
 }

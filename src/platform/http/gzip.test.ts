@@ -10,10 +10,18 @@ test('round trip, up to the size limit and not a byte beyond', async () => {
   assert.deepEqual(gunzipSync(await gzipBytes(bytes)), bytes)
   const packed = gzipSync(bytes)
   assert.deepEqual(await gunzipBytes(packed, { bodyBytesMax: bytes.length }), { ok: true, body: bytes })
-  assert.deepEqual(await gunzipBytes(packed, { bodyBytesMax: bytes.length - 1 }), { ok: false, reason: 'too-large' })
-  for (const broken of [packed.subarray(0, -3), Buffer.from('no gzip'), Buffer.alloc(0)]) {
-    assert.deepEqual(await gunzipBytes(broken, { bodyBytesMax: 1e6 }), { ok: false, reason: 'malformed' })
-  }
+  const tooLarge = { ok: false, reason: 'too-large', bytes: bytes.length - 1 }
+  assert.deepEqual(await gunzipBytes(packed, { bodyBytesMax: bytes.length - 1 }), tooLarge)
+  const twice = { ok: true, body: Buffer.concat([bytes, bytes]) }
+  assert.deepEqual(await gunzipBytes(Buffer.concat([packed, packed]), { bodyBytesMax: 1e6 }), twice)
+  const wrongCheck = Buffer.from(packed)
+  wrongCheck[packed.length - 8] = (packed.at(-8) as number) ^ 1
+  const wrongSize = Buffer.from(packed)
+  wrongSize[packed.length - 4] = (packed.at(-4) as number) ^ 1
+  for (const broken of [packed.subarray(0, -3), wrongCheck, wrongSize, Buffer.from('no gzip'), Buffer.alloc(0)])
+    assert.deepEqual(await gunzipBytes(broken, { bodyBytesMax: 1000 * 1000 }), {
+      ...{ ok: false, reason: 'malformed', bytes: 64 * 1024 },
+    })
 })
 
 /** A source that counts calls and delivers while it is not paused. */

@@ -38,17 +38,13 @@ export function gzipBytes(bytes: Uint8Array | string): Promise<Buffer> {
 
 export type Unpacked =
   | { readonly ok: true; readonly body: Buffer }
-  | { readonly ok: false; readonly reason: 'too-large' | 'ratio' | 'malformed' }
+  /** `bytes`: what was inflated before it failed, at most. */
+  | { readonly ok: false; readonly reason: 'too-large' | 'ratio' | 'malformed'; readonly bytes: number }
 
 /** Bytes that one compressed byte may inflate to. Requests are mostly addresses, which compress to a half. */
 export const INFLATE_RATIO_MAX = 32
 /** Up to this size the ratio is not checked. */
 const RATIO_FREE_BYTES = 64 * 1024
-
-/** What the ratio allows a body of this size to inflate to. */
-export function inflatedBytesMax(packedBytes: number): number {
-  return Math.max(RATIO_FREE_BYTES, packedBytes * INFLATE_RATIO_MAX)
-}
 
 /** The window of a frame is allocated before anything is inflated. 8 MiB is what every decoder has to support (RFC 9659). */
 const ZSTD_WINDOW_LOG_MAX = 23
@@ -68,12 +64,13 @@ function inflation(
   decompress: (packed: Uint8Array, maxOutputLength: number, done: CompressCallback) => void,
 ): Inflation {
   return (packed, { bodyBytesMax }) => {
-    const byRatio = inflatedBytesMax(packed.length)
+    const byRatio = Math.max(RATIO_FREE_BYTES, packed.length * INFLATE_RATIO_MAX)
+    const bytes = Math.min(byRatio, bodyBytesMax)
     const beyond = byRatio < bodyBytesMax ? 'ratio' : 'too-large'
     return new Promise((resolve) => {
-      decompress(packed, Math.min(byRatio, bodyBytesMax), (error, body) => {
+      decompress(packed, bytes, (error, body) => {
         if (error === null) resolve({ ok: true, body })
-        else resolve({ ok: false, reason: isTooLarge(error) ? beyond : 'malformed' })
+        else resolve({ ok: false, reason: isTooLarge(error) ? beyond : 'malformed', bytes })
       })
     })
   }
