@@ -9,7 +9,7 @@ import { createManualClock } from '../../core/clock.ts'
 import { createSeededRandom } from '../../core/random.ts'
 import type { GrpcCall } from '../../platform/grpc/call.ts'
 import { GrpcCode, type GrpcStatus } from '../../platform/grpc/status.ts'
-import type { GrpcStream } from '../../platform/grpc/stream.ts'
+import type { GrpcEnd, GrpcStream } from '../../platform/grpc/stream.ts'
 import { silentLogger } from '../../platform/telemetry/logger.ts'
 import { createMetricsRegistry } from '../../platform/telemetry/metrics-registry.ts'
 import type { UpstreamNode } from '../../upstreams/node.ts'
@@ -83,7 +83,9 @@ function openCalls() {
       },
     },
   }
-  const deps = { access, clock, log: silentLogger }
+  const warned: unknown[] = []
+  const log = { ...silentLogger, warn: (fields: unknown) => void warned.push(fields) }
+  const deps = { access, clock, log }
   const calls = createGeyserCalls(OPTIONS, {
     ...deps,
     upstreams: { of: () => shared } as unknown as GeyserCallsDeps['upstreams'],
@@ -94,6 +96,7 @@ function openCalls() {
     clock,
     calls,
     searching,
+    warned,
     charges: () => charges,
     async ping() {
       const opened = openCall()
@@ -104,15 +107,17 @@ function openCalls() {
   }
 }
 
-/** A call at a node, which does not respond. */
+/** A call at a node, which does not respond before the test ends it. */
 function openStream() {
   let isCancelled = false
+  let onEnd: (end: GrpcEnd) => void = () => {}
   const stream = {
-    ...{ onWritable() {}, onHeaders() {}, onData() {}, onEnd() {}, pause() {}, resume() {}, halfClose() {} },
+    ...{ onWritable() {}, onHeaders() {}, onData() {}, pause() {}, resume() {}, halfClose() {} },
+    onEnd: (listener: typeof onEnd) => void (onEnd = listener),
     write: () => true,
     cancel: () => void (isCancelled = true),
   } as unknown as GrpcStream
-  return { stream, isCancelled: () => isCancelled }
+  return { stream, isCancelled: () => isCancelled, end: (end: GrpcEnd) => onEnd(end) }
 }
 
 const NODE = { name: 'a' } as UpstreamNode
@@ -158,4 +163,18 @@ test('a unary call that a node has stays charged when its time is over, as does 
     },
   ])
   assert.deepEqual([on.charges(), on.calls.openCalls, on.searching.length], [2, 0, 1])
+})
+
+test('each node that refuses the credential of the gateway is logged, once a minute', async () => {
+  const on = openCalls()
+  for (const name of ['a', 'b', 'a']) {
+    const opened = await on.ping()
+    opened.request()
+    const { stream, end } = openStream()
+    on.searching.at(-1)?.resolve({ ok: true, stream, node: { name } })
+    await nextTurn()
+    end({ status: { code: GrpcCode.unauthenticated }, isFromServer: true })
+    assert.equal(opened.ended[0]?.code, GrpcCode.unavailable)
+  }
+  assert.deepEqual(on.warned, [{ upstream: 'a' }, { upstream: 'b' }])
 })

@@ -235,8 +235,8 @@ export class GeyserCall {
     const { log, metrics, credentialLog } = this.#deps
     if (isLagged(status)) metrics.grpc.slow.inc()
     if (!isFromServer || status.code !== GrpcCode.unauthenticated) return status
-    const fields = { upstream: this.#node?.name }
-    credentialLog((left) => log.warn({ ...fields, ...left }, 'the node refuses the configured credential'))
+    const upstream = this.#node?.name
+    credentialLog((left) => log.warn({ upstream, ...left }, 'the node refuses the configured credential'), upstream)
     return lostStatus(undefined)
   }
 

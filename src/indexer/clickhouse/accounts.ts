@@ -166,8 +166,9 @@ export function createClickHouseAccounts(
         await user.made
       } catch (error) {
         if (!(error instanceof ClickHouseRefusal)) throw error
-        refusalLog((left) =>
-          log.error({ err: error, username, ...left }, 'an account could not be created at the server'),
+        refusalLog(
+          (left) => log.error({ err: error, username, ...left }, 'an account could not be created at the server'),
+          username,
         )
         throw new QueryError(
           'SOCKET_TIMEOUT',

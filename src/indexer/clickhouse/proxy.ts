@@ -107,8 +107,11 @@ export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: Cli
     if (!isLoginRefusal(reply)) return reply
     reply.body.destroy()
     // The gateway accepted this login, so the operator has to correct the server's account.
-    const fields = { subscription: query.subscriptionId }
-    loginLog((left) => log.warn({ ...fields, ...left }, 'the server refuses the login of a subscription'))
+    const { subscriptionId: subscription } = query
+    loginLog(
+      (left) => log.warn({ subscription, ...left }, 'the server refuses the login of a subscription'),
+      subscription,
+    )
     throw new QueryError(
       'AUTHENTICATION_FAILED',
       'The database refuses this login. Ask the operator to grant it again.',
