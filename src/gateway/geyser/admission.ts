@@ -41,17 +41,21 @@ export type GeyserAdmissionDeps = {
   readonly clock: Clock
   readonly meter: Pick<StreamMeter, 'request' | 'refused'>
   readonly resetGuard: Pick<ResetFloodGuard, 'isOverLimit'>
+  /** Whether the nodes of the caller are those of all customers. */
+  readonly usesSharedNodes: (caller: Caller) => boolean
   /** The open unary calls of all threads; without it they are of this thread alone. */
   readonly unaryCalls?: HeldAmounts | undefined
 }
 
-/** Open unary calls of one subscription: a quarter of the streams of one node, with 8 connections of 100 streams. */
+/** Open unary calls of one subscription at shared nodes: a quarter of the streams of one node, with 8 connections of 100 streams. */
 export const UNARY_CALLS_MAX = 200
 const UNARY_MAXIMA = { total: Number.POSITIVE_INFINITY, key: UNARY_CALLS_MAX }
 const TOO_MANY_UNARY: GrpcStatus = {
   code: GrpcCode.resourceExhausted,
   message: `limit reached: ${UNARY_CALLS_MAX} open unary gRPC calls; limit: grpcUnaryCalls`,
 }
+
+const UNLIMITED = { ok: true, release() {} } as const
 
 type RefusedCharge = { readonly ok: false; readonly status: GrpcStatus; readonly isDelayed: boolean }
 
@@ -80,7 +84,7 @@ export function createGeyserAdmission(
       const message = `method refused: ${unenforced} of the plan limits what may be selected, and cannot be checked for this method`
       return { ok: false, status: { code: GrpcCode.permissionDenied, message } } as const
     }
-    if (isUnary(method)) return permitUnary(subscription)
+    if (isUnary(method)) return deps.usesSharedNodes(caller) ? permitUnary(subscription) : UNLIMITED
     const acquired = access.permits.acquire(subscription, 'grpcStreams', caller.limits)
     if (acquired.ok) return acquired
     meter.refused(acquired.limitName)

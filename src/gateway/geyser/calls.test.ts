@@ -15,6 +15,7 @@ import { createMetricsRegistry } from '../../platform/telemetry/metrics-registry
 import type { UpstreamNode } from '../../upstreams/node.ts'
 import { createConnections } from '../account/connections.ts'
 import { gatewayMetrics } from '../metrics.ts'
+import { UNARY_CALLS_MAX } from './admission.ts'
 import { createGeyserCalls, type GeyserCallsDeps } from './calls.ts'
 
 const OPTIONS = { refusalDelayMs: 1000, unaryDeadlineMs: 10_000, stallMs: 30_000 }
@@ -59,7 +60,7 @@ function openCall() {
 }
 
 /** Calls whose charges and nodes the test looks at. */
-function openCalls() {
+function openCalls({ hasOwnNodes = false } = {}) {
   const clock = createManualClock()
   let charges = 0
   const access = {
@@ -74,7 +75,7 @@ function openCalls() {
     countBytes() {},
   } as unknown as Access
   const searching: PromiseWithResolvers<object>[] = []
-  const shared = {
+  const nodes = {
     grpc: {
       open() {
         const found = Promise.withResolvers<object>()
@@ -88,7 +89,7 @@ function openCalls() {
   const deps = { access, clock, log }
   const calls = createGeyserCalls(OPTIONS, {
     ...deps,
-    upstreams: { of: () => shared } as unknown as GeyserCallsDeps['upstreams'],
+    upstreams: { of: (user) => (hasOwnNodes && user === undefined ? {} : nodes) } as GeyserCallsDeps['upstreams'],
     connections: createConnections({ clock, random: createSeededRandom(1) }),
     metrics: gatewayMetrics(createMetricsRegistry()),
   })
@@ -177,4 +178,13 @@ test('each node that refuses the credential of the gateway is logged, once a min
     assert.equal(opened.ended[0]?.code, GrpcCode.unavailable)
   }
   assert.deepEqual(on.warned, [{ upstream: 'a' }, { upstream: 'b' }])
+})
+
+test('the number of open unary calls is limited at shared nodes; at the nodes of one subscription nobody else needs the streams', async () => {
+  for (const hasOwnNodes of [false, true]) {
+    const on = openCalls({ hasOwnNodes })
+    for (let open = 0; open < UNARY_CALLS_MAX; open++) await on.ping()
+    await on.ping()
+    assert.equal(on.calls.openCalls, hasOwnNodes ? UNARY_CALLS_MAX + 1 : UNARY_CALLS_MAX)
+  }
 })

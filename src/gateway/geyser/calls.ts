@@ -62,7 +62,10 @@ export function createGeyserCalls(options: GeyserCallsOptions, deps: GeyserCalls
   const credentialLog = createLimitedLog(clock)
   const resetGuard = createResetFloodGuard(clock, deps.limits?.earlyCancels)
   const unaryCalls = deps.limits?.held.unaryCalls
-  const admission = createGeyserAdmission(options, { access, clock, meter: metrics.grpc, resetGuard, unaryCalls })
+  const usesSharedNodes = ({ nodeUser }: Caller) => upstreams.of(nodeUser) === upstreams.of(undefined)
+  const admission = createGeyserAdmission(options, {
+    ...{ access, clock, meter: metrics.grpc, resetGuard, unaryCalls, usesSharedNodes },
+  })
   const freeRefusals = createFreeRefusals(clock, deps.limits?.buckets.freeRefusals)
   const open = new Set<GeyserCall>()
   const checks = createSlicedChecks((call: GeyserCall) => {
