@@ -137,7 +137,7 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
   const accounts = createSweep(ledger, clock)
   const sweep = () => {
     calendar.update(clock.monotonicMs())
-    accounts.run()
+    void accounts.run()
     months.run()
   }
   const reportUsage = () =>

@@ -196,8 +196,8 @@ describe('ledger', () => {
       return turn.promise
     }
     const sweep = createSweep(ledger, clock, () => ({ isSpent: () => true, yield: nextTurn }))
-    sweep.run()
-    sweep.run()
+    void sweep.run()
+    void sweep.run()
     assert.deepEqual([turns, ledger.accounts()], [1, 9], 'one account in a turn, and one sweep at a time')
     for (; turns < 100 && ledger.accounts() > 0; await Promise.resolve()) {
       turn.resolve()
@@ -205,6 +205,22 @@ describe('ledger', () => {
     }
     assert.equal(ledger.accounts(), 0)
     assert.ok(turns >= 9, `${turns}`)
+  })
+
+  test('are closed by the next sweep where one has failed', async () => {
+    const clock = createManualClock()
+    let sweeps = 0
+    const ledger = {
+      sweep() {
+        sweeps += 1
+        if (sweeps === 1) throw new Error('a defect')
+        return true
+      },
+    }
+    const sweep = createSweep(ledger, clock)
+    await assert.rejects(async () => sweep.run(), /a defect/)
+    await sweep.run()
+    assert.equal(sweeps, 2)
   })
 
   test('are all examined again by the next sweep', () => {

@@ -4,7 +4,7 @@ import type { QuotaLedger } from './charge.ts'
 
 export type Sweep = {
   /** Closes the accounts that are idle, unless an earlier run is still under way. */
-  run(): void
+  run(): Promise<void>
 }
 
 /** Runs the sweep of a ledger, which may have hundreds of thousands of accounts, in slices of time. */
@@ -15,16 +15,16 @@ export function createSweep(
 ): Sweep {
   let isRunning = false
 
-  async function runAll(): Promise<void> {
-    isRunning = true
-    const slices = createSlices()
-    while (!ledger.sweep(clock.monotonicMs(), slices.isSpent)) await slices.yield()
-    isRunning = false
-  }
-
   return {
-    run() {
-      if (!isRunning) void runAll()
+    async run() {
+      if (isRunning) return
+      isRunning = true
+      const slices = createSlices()
+      try {
+        while (!ledger.sweep(clock.monotonicMs(), slices.isSpent)) await slices.yield()
+      } finally {
+        isRunning = false
+      }
     },
   }
 }
