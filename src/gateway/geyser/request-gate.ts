@@ -25,7 +25,7 @@ export type RequestGateDeps = {
   /** Charges a request after the first; false where that is refused, and the call ends. */
   readonly charge: () => boolean
   readonly onAccepted: (request: Uint8Array, verdict: PolicyPass) => void
-  /** Called before the call ends. The charge of a call is for its first request, so it is due back where that is refused. */
+  /** Called before the call ends. The charge of a call is for its first request, so it is due back where that is refused, unless too many are. */
   readonly onRefused: (refused: RefusedMessage) => void
   readonly end: (status: GrpcStatus) => void
 }
@@ -44,7 +44,7 @@ export type RefusedMessage = {
 const FREE_PINGS = 20
 const FREE_PINGS_MS = 10_000
 
-/** Checks each request against the plan and charges it. What is refused is neither forwarded nor charged. */
+/** Checks each request against the plan and charges it. What is refused is not forwarded; whether the call stays charged is for `onRefused`. */
 export function createRequestGate(deps: RequestGateDeps): RequestGate {
   const { method, isStream, limits, monotonicMs } = deps
   const policy = policyOf(method)
