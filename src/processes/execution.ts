@@ -4,7 +4,7 @@ import { type Lifecycle, withTimeToClose } from '../platform/process/lifecycle.t
 import { openAccess } from './compose/access/open-access.ts'
 import { refuseMissingStore } from './compose/access/open-store.ts'
 import { type Reload, reloadFrom } from './compose/config/reload.ts'
-import { executionSource } from './compose/config/served.ts'
+import { executionSource, PARTS_ALONE } from './compose/config/served.ts'
 import type { Settings } from './compose/config/settings.ts'
 import type { ReloadingDeps } from './compose/process/deps.ts'
 import { finishStart } from './compose/process/finish-start.ts'
@@ -22,7 +22,7 @@ export type ExecutionProcess = {
 }
 
 const SILENT_EXIT_CODE = 75
-const PARTS = ['metrics', 'access', 'execution'] as const
+const PARTS = PARTS_ALONE.execution
 
 /** The execution service as a process of its own. It stops when its source is silent for 30 s. */
 export async function startExecutionProcess(settings: Settings, deps: ReloadingDeps): Promise<ExecutionProcess> {
@@ -58,6 +58,7 @@ export async function startExecutionProcess(settings: Settings, deps: ReloadingD
   const operator = opening.use(
     await openOperator(settings, {
       ...context,
+      parts: PARTS,
       addresses: { execution: execution.address },
       notes: executionSource(config) === 'simulated' ? { execution: 'simulated data' } : {},
       customers,

@@ -5,7 +5,7 @@ import { notifyChanges } from './compose/access/notify-changes.ts'
 import { refuseMissingStore } from './compose/access/open-store.ts'
 import { accountMethodsOf } from './compose/account/methods.ts'
 import type { Reload } from './compose/config/reload.ts'
-import { onlyInServe, undecodedReason } from './compose/config/served.ts'
+import { onlyInServe, PARTS_ALONE, undecodedReason } from './compose/config/served.ts'
 import type { Settings } from './compose/config/settings.ts'
 import type { ReloadingDeps } from './compose/process/deps.ts'
 import { finishService } from './compose/process/finish-service.ts'
@@ -59,4 +59,4 @@ export async function startGatewayProcess(settings: Settings, deps: ReloadingDep
 const COMMAND = 'sluice gateway'
 const NOT_RUN_HERE =
   'these sections are configured, and only sluice serve runs them: this process sends no usage and no notices, and has no admin API'
-const PARTS = ['metrics', 'access', 'bundle', 'upstreams'] as const
+const PARTS = PARTS_ALONE.gateway

@@ -3,6 +3,7 @@ import type { Lifecycle } from '../platform/process/lifecycle.ts'
 import { openAccess } from './compose/access/open-access.ts'
 import { refuseMissingStore } from './compose/access/open-store.ts'
 import type { Reload } from './compose/config/reload.ts'
+import { PARTS_ALONE } from './compose/config/served.ts'
 import type { Settings } from './compose/config/settings.ts'
 import type { ReloadingDeps } from './compose/process/deps.ts'
 import { finishService } from './compose/process/finish-service.ts'
@@ -39,4 +40,4 @@ export async function startIndexerProcess(settings: Settings, deps: ReloadingDep
 }
 
 const COMMAND = 'sluice indexer run'
-const PARTS = ['metrics', 'access', 'indexer', 'upstreams'] as const
+const PARTS = PARTS_ALONE.indexer

@@ -1,6 +1,7 @@
 import type { Lifecycle } from '../platform/process/lifecycle.ts'
 import type { Sender } from '../sender/service.ts'
 import type { Reload } from './compose/config/reload.ts'
+import { PARTS_ALONE } from './compose/config/served.ts'
 import type { Settings } from './compose/config/settings.ts'
 import type { ReloadingDeps } from './compose/process/deps.ts'
 import { finishService } from './compose/process/finish-service.ts'
@@ -39,4 +40,4 @@ export async function startSenderProcess(settings: Settings, deps: ReloadingDeps
 }
 
 const COMMAND = 'sluice sender'
-const PARTS = ['metrics', 'sender', 'upstreams'] as const
+const PARTS = PARTS_ALONE.sender

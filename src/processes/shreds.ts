@@ -4,6 +4,7 @@ import { createSlotLength } from '../upstreams/slot-length.ts'
 import { openAccess } from './compose/access/open-access.ts'
 import { refuseMissingStore } from './compose/access/open-store.ts'
 import { type Reload, reloadFrom } from './compose/config/reload.ts'
+import { PARTS_ALONE } from './compose/config/served.ts'
 import type { Settings } from './compose/config/settings.ts'
 import type { ReloadingDeps } from './compose/process/deps.ts'
 import { finishStart } from './compose/process/finish-start.ts'
@@ -53,6 +54,7 @@ export async function startShredsProcess(settings: Settings, deps: ReloadingDeps
   const operator = opening.use(
     await openOperator(settings, {
       ...context,
+      parts: PARTS,
       addresses: { shreds: shreds.address },
       notes: scheduleNote('shreds', shreds.status().schedule),
       customers,
@@ -64,4 +66,4 @@ export async function startShredsProcess(settings: Settings, deps: ReloadingDeps
   return { lifecycle, shreds, reload }
 }
 
-const PARTS = ['metrics', 'access', 'shreds', 'upstreams'] as const
+const PARTS = PARTS_ALONE.shreds

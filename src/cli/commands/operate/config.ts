@@ -1,5 +1,8 @@
 import { buildRouteMap } from '@stricli/core'
-import { command } from '../../define.ts'
+import { PARTS_ALONE } from '../../../processes/compose/config/served.ts'
+import { command, commonFlags, flag } from '../../define.ts'
+
+const PROCESSES = ['serve', ...Object.keys(PARTS_ALONE)] as ['serve', ...(keyof typeof PARTS_ALONE)[]]
 
 const load = () => import('./run/config.ts')
 
@@ -8,7 +11,13 @@ export const configRoutes = buildRouteMap({
   routes: {
     check: command({
       brief: 'Check the config file; on an error print line:column and exit with 78',
+      details:
+        'What the start of a process needs, with the secrets that it reads. A process of one service needs its section also where that is off for sluice serve: name it with --for.',
       examples: [''],
+      flags: {
+        ...commonFlags,
+        for: flag.choice('The process that is to start (default: the running one, else serve)', PROCESSES),
+      },
       load: async () => (await load()).checkConfig,
     }),
     show: command({

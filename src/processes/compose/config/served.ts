@@ -44,6 +44,15 @@ export function servesExecution(config: Config): boolean {
   return config.execution.enabled && executionSource(config) !== undefined
 }
 
+/** The sections that a process of one service uses, by its command. */
+export const PARTS_ALONE = {
+  gateway: ['metrics', 'access', 'bundle', 'upstreams'],
+  sender: ['metrics', 'sender', 'upstreams'],
+  shreds: ['metrics', 'access', 'shreds', 'upstreams'],
+  execution: ['metrics', 'access', 'execution'],
+  indexer: ['metrics', 'access', 'indexer', 'upstreams'],
+} as const satisfies Record<string, readonly ConfigPart[]>
+
 /** The sections that `serve` uses: all except disabled services. `enabled` has no effect on single-service processes. */
 export function servedParts(config: Config): ConfigPart[] {
   return (Object.keys(config) as ConfigPart[]).filter((name) => {

@@ -22,7 +22,7 @@ export type ServiceProcess = {
   readonly setNodes: (options: NodesOptions) => Promise<readonly NodeChange[]>
   /** Applies the log level in the threads. */
   readonly setLogLevel?: (level: string) => void
-  readonly operator: Omit<OperatorDeps, keyof ProcessContext<never> | 'methods'>
+  readonly operator: Omit<OperatorDeps, keyof ProcessContext<never> | 'methods' | 'parts'>
   readonly methods: ControlMethods
   readonly drains: NonNullable<StartedParts['drains']>
 }
@@ -45,7 +45,7 @@ export async function finishService(settings: Settings, deps: ReloadingDeps, pro
     },
   })
   const opened = opening.use(
-    await openOperator(settings, { ...context, ...operator, methods: { reload, ...process.methods } }),
+    await openOperator(settings, { ...context, ...operator, parts, methods: { reload, ...process.methods } }),
   )
   finishStart(context, {
     operator: opened,

@@ -20,8 +20,6 @@ import { VERSION } from './version.ts'
 export type ProcessContext<Listener extends string> = Deps &
   ServiceContext<Listener> & {
     readonly lifecycle: Lifecycle
-    /** The sections of the configuration that this process uses. */
-    readonly parts: readonly ConfigPart[]
     readonly refusals: RefusalLog
     readonly documents: Documents
     readonly metricsListener: MetricsListener
@@ -63,7 +61,6 @@ export async function openProcess<const Listener extends string>(
     state,
     registry,
     lifecycle,
-    parts,
     refusals: createRefusalLog(deps),
     listenerMetrics,
     documents: createDocuments(),

@@ -7,6 +7,7 @@ import type { MetricsView } from '../../../platform/telemetry/metrics-view.ts'
 import type { SlotLength } from '../../../upstreams/slot-length.ts'
 import { ENDPOINT_NAMES, type Endpoints, endpointsOf } from '../access/endpoints.ts'
 import type { AccessPart } from '../access/open-access.ts'
+import type { ConfigPart } from '../config/config.ts'
 import type { Settings } from '../config/settings.ts'
 import type { Rendered } from '../documents/documents.ts'
 import { type OperatorUpstreams, upstreamMethods } from '../services/upstreams.ts'
@@ -20,6 +21,8 @@ import { createStatusReport, type StatusReport, type ThreadState } from './statu
 type Address = { readonly host: string; readonly port: number }
 
 export type OperatorDeps = ProcessContext<never> & {
+  /** The sections of the configuration that a process of one service uses. */
+  readonly parts?: readonly ConfigPart[]
   /** What the process listens on, by the name in `sluice status`. Undefined for a service that is disabled. */
   readonly addresses: Readonly<Record<string, Address | undefined>>
   /** What to know about a service, by the same name. */

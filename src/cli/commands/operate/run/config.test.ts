@@ -101,6 +101,45 @@ test('config check and doctor of a process of one service check its section, and
   }
 })
 
+test('config check without a running process checks the secrets that the named process reads, and reports each that is missing', async () => {
+  await using home = await temporaryFolder()
+  const file = home.file('sluice.toml')
+  writeFileSync(
+    file,
+    '[sender]\nenabled = false\n[[sender.relays]]\nname = "r"\nurl = "env:RELAY_URL"\ncredential = "file:relay"\n[indexer]\nenabled = false\nengine = "clickhouse"\n[indexer.clickhouse]\nurl = "http://192.0.2.1:8123"\nuser = "u"\npassword = "file:clickhouse"\n',
+  )
+  const check = (...words: string[]) =>
+    sluiceHere(['config', 'check', '--state', home.path, '--config', file, ...words])
+  for (const words of [[], ['--for', 'serve'], ['--for', 'gateway']]) {
+    const { code, stderr } = await check(...words)
+    assert.equal(code, 0, stderr)
+    for (const key of ['sender.relays.0.url', 'sender.relays.0.credential', 'indexer.clickhouse.password'])
+      assert.ok(stderr.includes(`not checked: ${key}:`), stderr)
+  }
+  const sender = await check('--for', 'sender')
+  assert.equal(sender.code, 78)
+  assert.match(sender.stderr, /sender\.relays\.0\.url: .*RELAY_URL/)
+  assert.match(sender.stderr, /sender\.relays\.0\.credential: .*relay/)
+  assert.doesNotMatch(sender.stderr, /clickhouse/)
+  const indexer = await check('--for', 'indexer')
+  assert.equal(indexer.code, 78)
+  assert.match(indexer.stderr, /indexer\.clickhouse\.password: .*clickhouse/)
+})
+
+test('config check beside a running sluice serve checks the sections that the file turns on', async () => {
+  await using home = await temporaryFolder()
+  const [file, state] = [home.file('sluice.toml'), home.path]
+  const relay = '[[sender.relays]]\nname = "r"\nurl = "https://relay.example.net"\ncredential = "file:missing"\n'
+  writeFileSync(file, `[sender]\nenabled = false\n${relay}`)
+  const settings = await loadSettings({ process: { env: {} } }, { config: file, state })
+  const methods = { settings: createSettingsReport(settings, {}, settings.endpoints) }
+  await using _process = await openControlSocket(home.file('control.sock'), { log: silentLogger, methods })
+  writeFileSync(file, relay)
+  const { code, stderr } = await sluiceHere(['config', 'check', '--state', state])
+  assert.equal(code, 78)
+  assert.match(stderr, /sender\.relays\.0\.credential: .*missing/)
+})
+
 test('config check of a pipe checks what comes out of it: it is read once', async () => {
   await using home = await temporaryFolder()
   const words = '"$0" --disable-warning=ExperimentalWarning "$1" config check --config /dev/stdin'

@@ -3,19 +3,21 @@ import { isSecretName } from '../../../../core/redact.ts'
 import type { ConfigOrigin } from '../../../../platform/config/file.ts'
 import { isSecretRef } from '../../../../platform/config/secret-ref.ts'
 import { checkListenerFiles } from '../../../../processes/compose/config/check-listeners.ts'
-import { configJsonSchema } from '../../../../processes/compose/config/config.ts'
-import { checkIdentity, checkSources } from '../../../../processes/compose/config/faults.ts'
-import { servedParts } from '../../../../processes/compose/config/served.ts'
+import { type ConfigPart, configJsonSchema } from '../../../../processes/compose/config/config.ts'
+import { checkIdentity, checkSources, secretRefsOf } from '../../../../processes/compose/config/faults.ts'
+import { PARTS_ALONE, servedParts } from '../../../../processes/compose/config/served.ts'
 import type { CliContext, CommonFlags } from '../../../define.ts'
 import { checkSecrets, IN_PROCESS } from '../../../doctor/secrets.ts'
 import { checkNodeAddresses } from '../../../doctor/upstreams.ts'
-import { findSettings, findSettingsSource, settingsFrom } from '../../../find-settings.ts'
+import { findSettings, findSettingsSource, type SettingsSource, settingsFrom } from '../../../find-settings.ts'
 import { alignColumns, printJson, write } from '../../../output/print.ts'
 
-export async function checkConfig(this: CliContext, flags: CommonFlags): Promise<void> {
+type CheckFlags = CommonFlags & { readonly for?: 'serve' | keyof typeof PARTS_ALONE }
+
+export async function checkConfig(this: CliContext, flags: CheckFlags): Promise<void> {
   const source = await findSettingsSource(this, flags)
   const { config, loaded } = await settingsFrom(source)
-  const parts = source.running?.parts ?? servedParts(config)
+  const parts = partsFor(flags, source) ?? servedParts(config)
   const findings = [
     ...(await checkSecrets({ config, loaded, parts }, source)),
     ...(await checkListenerFiles(config, loaded.folder, parts)),
@@ -30,8 +32,17 @@ export async function checkConfig(this: CliContext, flags: CommonFlags): Promise
     })
   }
   if (flags.json === true) return printJson(this, { ok: true, file: loaded.file ?? null })
+  for (const key of secretRefsOf({ config, loaded }, Object.keys(config) as ConfigPart[]).keys())
+    if (!parts.includes(key.split('.')[0] as ConfigPart))
+      write(this, `not checked: ${key}: this process does not use it; --for names another process`)
   for (const { message } of findings) if (message.endsWith(IN_PROCESS)) write(this, `not checked: ${message}`)
   write(this, loaded.file === undefined ? 'no config file: all defaults apply' : `${loaded.file} is valid`)
+}
+
+/** The sections of the process of one service that is to start; undefined for `serve`. */
+function partsFor({ for: named }: CheckFlags, { running }: SettingsSource): readonly ConfigPart[] | undefined {
+  if (named === undefined) return running?.parts
+  return named === 'serve' ? undefined : PARTS_ALONE[named]
 }
 
 export async function showConfig(this: CliContext, flags: CommonFlags): Promise<void> {
