@@ -26,6 +26,10 @@ test('tokens, schemes, queries and user info are masked anywhere in a text', () 
     '{"x-token":"hunter22"}': '{"x-token":"[redacted]"}',
     '{"password":"hunter22"}': '{"password":"[redacted]"}',
     'password=hunter22': 'password=[redacted]',
+    'redis://USER:hunter22@db': 'redis://[redacted]@db',
+    'redis://USERhunter22@db': 'redis://[redacted]@db',
+    'password = "file:PATHhunter"': 'password = "[redacted]"',
+    'token=true.hunter22': 'token=[redacted]',
   }
   for (const [text, expected] of Object.entries(cases)) assert.equal(redactText(text), expected)
 })
@@ -41,6 +45,10 @@ test('sentences without secrets stay unchanged', () => {
     'Check that /etc/sluice/metrics-bearer exists and can be read.',
     'the file ./keys/basic cannot be read',
     'why?',
+    'Write it as redis://USER@HOST:PORT/NUMBER and give the password as a secret reference.',
+    'give postgres://USER@HOST:PORT/DATABASE',
+    'Set access.store.password = "file:PATH" or "env:NAME" to the password of this user.',
+    'The operator can accept it with bundle.ws.queryToken = true.',
   ]) {
     assert.equal(redactText(text), text)
   }

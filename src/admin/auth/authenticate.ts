@@ -106,7 +106,7 @@ export function refuseOtherOrigin(request: IncomingMessage): void {
   throw new AdminError(
     'csrf',
     'the request comes from a page of another origin',
-    'Open the console at the address of this listener. Programs send Authorization: Bearer instead of a cookie, and no Origin.',
+    'Open the console at the address of this listener. Programs send the header Authorization: Bearer, and no cookie and no Origin.',
   )
 }
 
