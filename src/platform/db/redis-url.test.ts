@@ -13,6 +13,14 @@ test('reads host, port, TLS, user and database', () => {
   assert.equal(parseRedisUrl('redis://[::1]:7000').host, '::1')
 })
 
+test('parameters and a fragment have no effect, and no host is this machine', () => {
+  const location = { host: 'h', port: 6379, tls: false, user: undefined, database: 2 }
+  for (const url of ['redis://h/2?db=1', 'redis://h/2?', 'redis://h/2#main', 'redis://h/2?family=4#main'])
+    assert.deepEqual(parseRedisUrl(url), location, url)
+  assert.deepEqual(parseRedisUrl('redis:///2'), { ...location, host: 'localhost' })
+  assert.deepEqual(parseRedisUrl('redis://'), { ...location, host: 'localhost', database: 0 })
+})
+
 test('refuses what is no address, a password, and a database that is no number, without quoting them', () => {
   for (const [url, message] of [
     ['redis://u:hunter2@h', /contains a password/],
@@ -23,8 +31,6 @@ test('refuses what is no address, a password, and a database that is no number, 
     ['redis://h:70000', /port is no number up to 65535/],
     ['redis://h:port', /port is no number up to 65535/],
     ['redis://h:0', /port 0/],
-    ['redis://', /no host/],
-    ['redis://h?db=1', /parameters/],
     ['redis://%zz@h', /user name/],
     ['http://h', /not a redis/],
     ['nonsense', /not a redis/],

@@ -14,19 +14,17 @@ const DEFAULT_PORT = 6379
 /** No server has more databases than this: SELECT takes a number of 32 bits. */
 const DATABASE = /^\/?(\d{0,9})$/
 
-/** Reads `redis://USER@HOST:PORT/NUMBER`, with `rediss` for TLS. A password in the address is refused: it would end up in process lists and backups of the config. */
+/** Reads `redis://USER@HOST:PORT/NUMBER`, with `rediss` for TLS; parameters have no effect, and without a host it is this machine. A password in the address is refused: it would end up in process lists and backups of the config. */
 export function parseRedisUrl(text: string): RedisLocation {
   const url = URL.parse(text)
   if (url === null) throw invalid('is not a redis:// address, or its port is no number up to 65535')
   if (!/^rediss?:$/.test(url.protocol)) throw invalid('is not a redis:// address')
   if (url.password !== '') throw invalid('contains a password')
-  if (url.hostname === '') throw invalid('names no host')
   if (url.port === '0') throw invalid('has the port 0')
-  if (url.search !== '' || url.hash !== '') throw invalid('has parameters, and none is known')
   const database = DATABASE.exec(url.pathname)?.[1]
   if (database === undefined) throw invalid('names a database that is no number')
   return {
-    host: url.hostname.replace(/^\[|\]$/g, ''),
+    host: url.hostname.replace(/^\[|\]$/g, '') || 'localhost',
     port: url.port === '' ? DEFAULT_PORT : Number(url.port),
     tls: url.protocol === 'rediss:',
     user: url.username === '' ? undefined : decode(url.username),
