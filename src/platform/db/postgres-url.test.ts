@@ -39,6 +39,9 @@ test('refuses a password, a missing part and an unknown parameter, without quoti
     ['postgres://u@h:70000/d', /port is no number up to 65535/],
     ['postgres://u%zz@h/d', /begins no character/],
     ['postgres://u@h/%zz', /begins no character/],
+    ['postgres://u@a,b/d', /names several hosts/],
+    ['postgres://u@a:5432,b:5433/d', /names several hosts/],
+    ['postgres://u@/d?host=a,b', /names several hosts/],
     ['postgres://u@h/d?sslmode=maybe', /sslmode/],
     ['postgres://u@h/d?options=-cfsync', /unknown parameter "options"/],
   ] as const) {
@@ -52,6 +55,12 @@ test('refuses a password, a missing part and an unknown parameter, without quoti
       url,
     )
   }
+})
+
+test('several hosts are refused with what to give instead; a comma in a user or the folder of a socket is no second host', () => {
+  assert.throws(() => parsePostgresUrl('postgres://u@a,b/d'), { fix: /virtual address, a DNS name or a proxy/ })
+  assert.equal(parsePostgresUrl('postgres://u,v@h/d').host, 'h')
+  assert.equal(parsePostgresUrl('postgres://u@/d?host=/run/a,b').host, '/run/a,b')
 })
 
 test('names a database without user and password', () => {

@@ -14,6 +14,8 @@ export type PostgresLocation = {
 
 const LOCAL = /^(localhost|127\.\d+\.\d+\.\d+|\[?::1\]?|\/.*)$/
 const DEFAULT_PORT = 5432
+/** As libpq reads them; the driver takes such a list for one name. */
+const SEVERAL_HOSTS = /^[^/]*:\/\/[^/?#]*,(?![^/?#]*@)|[?&]host=(?!\/|%2f)[^&#]*(?:,|%2c)/i
 
 /**
  * Reads `postgres://USER@HOST:PORT/DATABASE?sslmode=…&sslrootcert=FILE`; a Unix socket is `postgres://USER@/DATABASE?host=/FOLDER`. A password in
@@ -25,6 +27,11 @@ export function parsePostgresUrl(text: string): PostgresLocation {
     new ServiceError('config-invalid', `the address of the PostgreSQL store ${what}`, {
       fix: 'Write it as postgres://USER@HOST:PORT/DATABASE and give the password as a secret reference.',
     })
+  if (SEVERAL_HOSTS.test(text)) {
+    throw new ServiceError('config-invalid', 'the address of the PostgreSQL store names several hosts', {
+      fix: 'Give one host: one that always leads to the primary server, such as a virtual address, a DNS name or a proxy (HAProxy, PgBouncer).',
+    })
+  }
   // A URL needs a host; that of a socket comes as a parameter.
   const url = URL.parse(text.replace(/^(postgres(?:ql)?:\/\/[^/@]*@)\//, '$1socket/'))
   if (!url || !/^postgres(ql)?:$/.test(url.protocol))
