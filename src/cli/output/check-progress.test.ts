@@ -5,10 +5,16 @@ import { showCheckProgress } from './check-progress.ts'
 /** What a terminal, or a file, is written for these counts of checked rows. */
 function shownFor(isTTY: boolean, counts: readonly number[]): string[] {
   const written: string[] = []
-  const progress = showCheckProgress({ isTTY, write: (text: string | Uint8Array) => written.push(String(text)) > 0 })
-  for (const rows of counts) progress.update('usage_hours', rows)
-  progress.clear()
+  check(isTTY, written, counts)
   return written
+}
+
+function check(isTTY: boolean, written: string[], counts: readonly number[]): void {
+  using progress = showCheckProgress({ isTTY, write: (text: string | Uint8Array) => written.push(String(text)) > 0 })
+  for (const rows of counts) {
+    if (rows < 0) throw new Error('the disk fails')
+    progress.update('usage_hours', rows)
+  }
 }
 
 test('the check of a large table shows its rows on a terminal, one line in all', () => {
@@ -19,4 +25,10 @@ test('the check of a large table shows its rows on a terminal, one line in all',
     '\r\u001B[K',
   ])
   assert.deepEqual(shownFor(false, [100_000, 200_000]), [])
+})
+
+test('the line is cleared where the check fails, before its error is printed', () => {
+  const written: string[] = []
+  assert.throws(() => check(true, written, [100_000, -1]), /the disk fails/)
+  assert.equal(written.at(-1), '\r\u001B[K')
 })

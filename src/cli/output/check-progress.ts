@@ -2,7 +2,8 @@
 const PROGRESS_ROWS = 100_000
 const CLEAR_LINE = '\r\u001B[K'
 
-export type CheckProgress = { update(table: string, rows: number): void; clear(): void }
+/** Cleared at its end. */
+export type CheckProgress = Disposable & { update(table: string, rows: number): void }
 
 /** The history of usage may take minutes to read: on a terminal, one line with the rows that are checked, rewritten. */
 export function showCheckProgress(terminal: Pick<NodeJS.WriteStream, 'isTTY' | 'write'>): CheckProgress {
@@ -15,7 +16,7 @@ export function showCheckProgress(terminal: Pick<NodeJS.WriteStream, 'isTTY' | '
       shown = next
       terminal.write(`${CLEAR_LINE}${next}`)
     },
-    clear() {
+    [Symbol.dispose]() {
       if (shown !== '') terminal.write(CLEAR_LINE)
     },
   }

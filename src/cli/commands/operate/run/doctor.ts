@@ -11,9 +11,7 @@ const MARKS = { ok: '✓', warn: '!', bad: '✗' } as const
 const COLOURS = { ok: 'green', warn: 'yellow', bad: 'red' } as const
 
 export async function doctor(this: CliContext, flags: CommonFlags): Promise<void> {
-  const progress = showCheckProgress(this.process.stderr)
-  const findings = await examine({ ...(await findSettingsSource(this, flags)), onChecked: progress.update })
-  progress.clear()
+  const findings = await examineWithProgress(this, flags)
   if (flags.json === true) {
     printJson(
       this,
@@ -28,6 +26,11 @@ export async function doctor(this: CliContext, flags: CommonFlags): Promise<void
     for (const finding of findings) this.process.stdout.write(`${line(this, finding)}\n`)
   }
   if (findings.some(({ level }) => level === 'bad')) this.process.exitCode = 1
+}
+
+async function examineWithProgress(context: CliContext, flags: CommonFlags): Promise<Finding[]> {
+  using progress = showCheckProgress(context.process.stderr)
+  return await examine({ ...(await findSettingsSource(context, flags)), onChecked: progress.update })
 }
 
 function line(context: CliContext, finding: Finding): string {
