@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { listenerOption } from '../contract/listener-option.ts'
-import { integer } from '../contract/option-fields.ts'
+import { integer, refuseSameNames } from '../contract/option-fields.ts'
 import { publicUrlOption } from '../contract/public-url-option.ts'
 import { ADDRESS_REF_RULE, isAddressRef } from '../platform/config/address-ref.ts'
 import { credentialHeaderOption } from '../platform/config/credential-header.ts'
@@ -163,14 +163,12 @@ const fields = z.strictObject({
 })
 
 /** Receipts and metrics tell paths apart by their names. */
-export const senderOptions = fields.superRefine(({ rpc, relays }, context) => {
-  const names = [...rpc, ...relays].map(({ name }) => name)
-  const repeated = new Set(names.filter((name, at) => names.indexOf(name) !== at))
-  for (const name of repeated) {
-    const message = `two of sender.rpc and sender.relays are named ${name}: give each a name of its own`
-    context.addIssue({ code: 'custom', message })
-  }
-})
+export const senderOptions = fields.superRefine(({ rpc, relays }, context) =>
+  refuseSameNames(context, [
+    { key: 'sender.rpc', path: ['rpc'], items: rpc },
+    { key: 'sender.relays', path: ['relays'], items: relays },
+  ]),
+)
 
 export type SenderOptions = z.output<typeof senderOptions>
 export type SenderOptionsInput = z.input<typeof senderOptions>

@@ -49,7 +49,7 @@ test('refuses invalid options, and does not repeat a literal secret', () => {
       JSON.stringify(more),
     )
   }
-  assert.throws(() => parseUpstreamsOptions({ nodes: [node, node] }), /same name/)
+  assert.throws(() => parseUpstreamsOptions({ nodes: [node, node] }), /upstreams\.nodes\[0\] is named/)
 })
 
 test('a first delay of the breaker above the largest one is refused with its key, also against the default', () => {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { integer } from '../contract/option-fields.ts'
+import { integer, refuseSameNames } from '../contract/option-fields.ts'
 import { ADDRESS_REF_RULE, isAddressRef } from '../platform/config/address-ref.ts'
 import { credentialHeaderOption } from '../platform/config/credential-header.ts'
 import { isSecretRef, SECRET_REF_RULE } from '../platform/config/secret-ref.ts'
@@ -135,7 +135,7 @@ export const upstreamsOptions = z.strictObject({
     .array(node)
     .max(NODES_MAX)
     .default([])
-    .refine((nodes) => new Set(nodes.map(({ name }) => name)).size === nodes.length, 'two nodes have the same name')
+    .superRefine((items, context) => refuseSameNames(context, [{ key: 'upstreams.nodes', items }]))
     .describe('The shared nodes, for every subscription without dedicated nodes.'),
   allowPrivate: z
     .boolean()

@@ -1,10 +1,12 @@
 import { z } from 'zod'
-import { integer, section } from '../../contract/option-fields.ts'
+import { integer, refuseSameNames, section } from '../../contract/option-fields.ts'
 import { isSecretRef, SECRET_REF_RULE } from '../../platform/config/secret-ref.ts'
 import { NOTICE_KINDS } from './notice.ts'
 
 const HOOKS_MAX = 8
 const DAYS_MAX = 365
+/** What is delivered to whom is kept by the name of the receiver. */
+const IS_COMMAND = 'command is the name of the program of notices.command: give another name'
 
 const kinds = z
   .array(z.enum(NOTICE_KINDS))
@@ -37,8 +39,8 @@ export const noticesOptions = section(
       )
       .max(HOOKS_MAX)
       .superRefine((webhooks, context) => {
-        for (const message of nameFaults(webhooks.map(({ name }) => name)))
-          context.addIssue({ code: 'custom', message })
+        refuseSameNames(context, [{ key: 'notices.webhooks', items: webhooks }])
+        if (webhooks.some(({ name }) => name === 'command')) context.addIssue({ code: 'custom', message: IS_COMMAND })
       })
       .default([])
       .describe('Webhooks.'),
@@ -82,15 +84,6 @@ export const noticesOptions = section(
 function hasNoUser(text: string): boolean {
   const { username, password } = new URL(text)
   return username === '' && password === ''
-}
-
-/** What is delivered to whom is kept by the name of the receiver. */
-function nameFaults(names: readonly string[]): string[] {
-  const repeated = new Set(names.filter((name, at) => names.indexOf(name) !== at))
-  return [
-    ...[...repeated].map((name) => `two webhooks are named ${name}: give each a name of its own`),
-    ...(names.includes('command') ? ['command is the name of the program of notices.command: give another name'] : []),
-  ]
 }
 
 export type NoticesOptions = z.output<typeof noticesOptions>

@@ -87,6 +87,8 @@ test('receivers have names of their own: deliveries are counted by name', () => 
   const faultsOf = (...names: string[]) =>
     noticesOptions.safeParse({ webhooks: names.map(hook) }).error?.issues.map(({ message }) => message) ?? []
   assert.deepEqual(faultsOf('ops', 'ops-2'), [])
-  assert.deepEqual(faultsOf('ops', 'other', 'ops'), ['two webhooks are named ops: give each a name of its own'])
+  assert.deepEqual(faultsOf('ops', 'other', 'ops'), [
+    'notices.webhooks[0] is named ops too: give each a name of its own',
+  ])
   assert.match(faultsOf('command').join(), /command is the name of the program/)
 })

@@ -113,11 +113,24 @@ test('the paths of the sender have names of their own, in both lists together', 
   const path = (name: string) => ({ name, url: 'https://relay.example.net' })
   const named = (rpc: string[], relays: string[]) =>
     faults({ sender: { rpc: rpc.map(path), relays: relays.map(path) } })
-  for (const sender of [named(['a', 'a'], []), named([], ['a', 'b', 'a']), named(['a'], ['a'])]) {
-    assert.equal(sender.length, 1)
-    assert.match(sender[0]?.[1] ?? '', /two of sender\.rpc and sender\.relays are named a/)
-  }
+  for (const [sender, second, first] of [
+    [named(['a', 'a'], []), 'sender.rpc.1.name', 'sender.rpc[0]'],
+    [named([], ['a', 'b', 'a']), 'sender.relays.2.name', 'sender.relays[0]'],
+    [named(['b', 'a'], ['a']), 'sender.relays.0.name', 'sender.rpc[1]'],
+  ] as const)
+    assert.deepEqual(sender, [[second, `${first} is named a too: give each a name of its own`]])
   assert.deepEqual(named(['a', 'b'], ['c']), [])
+})
+
+test('a name that two nodes or two webhooks have is refused with both places', () => {
+  const node = { name: 'a', rpc: 'https://node.example.net' }
+  assert.deepEqual(faults({ upstreams: { nodes: [node, { ...node, name: 'b' }, node] } }), [
+    ['upstreams.nodes.2.name', 'upstreams.nodes[0] is named a too: give each a name of its own'],
+  ])
+  const webhook = { name: 'ops', url: 'https://hooks.example.net', secrets: ['env:HOOK'] }
+  assert.deepEqual(faults({ notices: { webhooks: [webhook, webhook] } }), [
+    ['notices.webhooks.1.name', 'notices.webhooks[0] is named ops too: give each a name of its own'],
+  ])
 })
 
 test('an address of PostgreSQL that cannot be used is refused with its key and what is wrong with it', () => {
