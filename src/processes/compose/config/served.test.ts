@@ -44,6 +44,7 @@ test('a start is without a configuration where neither a file nor the environmen
     SLUICE_LOCALNET__SLOT_MS: '200',
     SLUICE_DRAIN__LAME_DUCK_MS: '0',
     SLUICE_BUNDLE__WORKERS: '1',
+    SLUICE_UPSTREAMS__NODES: '[]',
   }
   assert.equal(await isOne(ofTrial), true, 'where it runs, and what of it')
   const configured: Record<string, string>[] = [
@@ -55,6 +56,13 @@ test('a start is without a configuration where neither a file nor the environmen
     { SLUICE_SHREDS__LISTEN: '0.0.0.0:20000' },
     { SLUICE_SHREDS__SOURCES: '["192.0.2.1"]' },
     { SLUICE_EXECUTION__RING: '/dev/hugepages/ring' },
+    { SLUICE_SENDER__RELAYS: '[{ name = "r", url = "https://relay.example.net" }]' },
+    { SLUICE_SENDER__RPC: '[{ name = "r", url = "https://node.example.net" }]' },
+    { SLUICE_BUNDLE__RPC__PUBLIC_URL: 'https://rpc.example.net' },
+    { SLUICE_ADMIN__PUBLIC_URL: 'https://admin.example.net' },
+    { SLUICE_BILLING__SINK: 'stripe' },
+    { SLUICE_NOTICES__COMMAND: '["notify"]' },
+    { SLUICE_NOTICES__WEBHOOKS: '[{ name = "ops", url = "https://hooks.example.net", secrets = ["env:HOOK"] }]' },
   ]
   for (const env of configured) assert.equal(await isOne({ ...ofTrial, ...env }), false, Object.keys(env).join())
   const file = folder.file('sluice.toml')

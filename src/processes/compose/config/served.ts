@@ -18,9 +18,9 @@ export function isTrial({ execution, upstreams }: Config): boolean {
   return upstreams.nodes.length === 0 && execution.ring === undefined && execution.node === undefined
 }
 
-/** Keys of an installation: its name, nodes, sources and stores of its own, and listeners that others reach. */
+/** Keys of an installation: its names, nodes, sources, stores and receivers of its own, and listeners that others reach. */
 const OF_INSTALLATION =
-  /^(host|upstreams\.nodes|access\.(store|quota\.shared)|execution\.(ring|node)|shreds\.sources|(.+\.)?(tls|plaintext))(\.|$)/
+  /^(host|upstreams\.nodes|access\.(store|quota\.shared)|execution\.(ring|node)|shreds\.sources|sender\.(rpc|relays)|billing|notices|(.+\.)?(publicUrl|tls|plaintext))(\.|$)/
 const ON_LOOPBACK = /^(127\.|localhost:|\[::1\]:)/
 
 /**
@@ -30,7 +30,8 @@ const ON_LOOPBACK = /^(127\.|localhost:|\[::1\]:)/
 export function isUnconfigured(loaded: LoadedConfig<Config>): boolean {
   if (loaded.file !== undefined) return false
   return loaded.entries().every(({ path, value, origin }) => {
-    if (origin.from === 'default') return true
+    const isEmptyList = Array.isArray(value)
+    if (origin.from === 'default' || isEmptyList) return true
     const isPublic = path.at(-1) === 'listen' && !ON_LOOPBACK.test(String(value))
     return !isPublic && !OF_INSTALLATION.test(path.join('.'))
   })
