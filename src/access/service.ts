@@ -87,7 +87,10 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
   const follower = opening.use(await followStore(store, { log, clock }))
 
   // The newest usage shows whether the clock of a machine that has just been started is right.
-  const calendar = new Calendar(clock, { recordedMs: await store.billing.lastHour(0, Number.MAX_SAFE_INTEGER) })
+  const calendar = new Calendar(clock, {
+    recordedMs: await store.billing.lastHour(0, Number.MAX_SAFE_INTEGER),
+    onJump: (byMs) => log.warn({ byMs }, 'the wall clock has jumped'),
+  })
   const spool = deps.spoolFile === undefined ? undefined : opening.use(await openUsageSpool(deps.spoolFile, { log }))
   const usageMemory = Array.from({ length: threads - 1 }, createUsageMemory)
   const usage = opening.use(startUsage({ store, calendar, clock, log, spool, random, threads: usageMemory }))

@@ -39,6 +39,39 @@ describe('calendar', () => {
     assert.equal(calendar.minute * 60_000, Date.parse('2026-12-01T00:00:00Z'))
   })
 
+  test('a jump is reported once, and not while it is followed, held or taken back', () => {
+    const clock = createManualClock(Date.parse('2026-11-30T12:30:00Z'))
+    const jumps: number[] = []
+    const calendar = new Calendar(clock, { onJump: (byMs) => jumps.push(byMs) })
+    const pass = (ms: number) => {
+      for (let left = ms; left > 0; left -= 1000) {
+        clock.advance(1000)
+        calendar.update(clock.monotonicMs())
+      }
+    }
+    pass(60_000)
+    assert.deepEqual(jumps, [])
+    clock.setWallMs(clock.nowMs() + DAY_MS)
+    pass(2 * HOUR_MS)
+    assert.deepEqual(jumps, [DAY_MS])
+    clock.setWallMs(clock.nowMs() - DAY_MS)
+    pass(60_000)
+    clock.setWallMs(clock.nowMs() + DAY_MS)
+    pass(60_000)
+    assert.deepEqual(jumps, [DAY_MS, -DAY_MS])
+  })
+
+  test('the correction of a clock that was wrong at the start is reported as a jump', () => {
+    const clock = createManualClock(Date.parse('2020-01-01T00:00:00Z'))
+    const jumps: number[] = []
+    const recordedMs = clock.nowMs() + DAY_MS
+    const calendar = new Calendar(clock, { recordedMs, onJump: (byMs) => jumps.push(byMs) })
+    clock.setWallMs(recordedMs)
+    clock.advance(1000)
+    calendar.update(clock.monotonicMs())
+    assert.deepEqual([jumps, calendar.hour * HOUR_MS], [[DAY_MS], recordedMs])
+  })
+
   test('jumps of an hour and a day that do not last change nothing', () => {
     for (const jumpMs of [HOUR_MS, DAY_MS, -HOUR_MS, -DAY_MS]) {
       const { clock, calendar, pass, november } = start('2026-11-30T12:30:00Z')

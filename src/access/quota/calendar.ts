@@ -22,6 +22,8 @@ const PUBLISHED_BYTES = 16
 export type CalendarOptions = {
   /** The time of the newest record in the store, as the process starts. */
   readonly recordedMs?: number | undefined
+  /** Called once for a jump of the wall clock, when it is found. */
+  readonly onJump?: (byMs: number) => void
 }
 
 /**
@@ -51,10 +53,12 @@ export class Calendar {
   #jump: { offsetMs: number; sinceMs: number } | undefined
   readonly #startedAtMs: number
   readonly #recordedMs: number | undefined
+  readonly #onJump: CalendarOptions['onJump']
 
   /** Follows the wall clock, or the calendar that another thread has `shared`. */
   constructor(source: Clock | SharedArrayBuffer, options: CalendarOptions = {}) {
     this.#recordedMs = options.recordedMs
+    this.#onJump = options.onJump
     this.#clock = source instanceof SharedArrayBuffer ? undefined : source
     this.#published = new Float64Array(
       source instanceof SharedArrayBuffer ? source : new SharedArrayBuffer(PUBLISHED_BYTES),
@@ -121,6 +125,7 @@ export class Calendar {
     this.#updatedAtMs = monotonicMs
     const isAdjustment = Math.abs(offsetMs - this.#offsetMs) <= toleranceMs
     if (isAdjustment || this.#isCorrection(monotonicMs, offsetMs)) {
+      if (!isAdjustment) this.#reportJump(offsetMs)
       this.#offsetMs = offsetMs
       this.#jump = undefined
       return
@@ -128,6 +133,7 @@ export class Calendar {
     // A jump after a long time without updates may have been two, so its duration counts from now.
     const isSame = this.#jump !== undefined && Math.abs(offsetMs - this.#jump.offsetMs) <= toleranceMs
     if (this.#jump === undefined || !isSame || unseenMs > UNSEEN_MS_MAX) {
+      if (!isSame) this.#reportJump(offsetMs)
       this.#jump = { offsetMs, sinceMs: monotonicMs }
       return
     }
@@ -135,6 +141,10 @@ export class Calendar {
     if (monotonicMs - this.#jump.sinceMs < JUMP_HOLD_MS) return
     this.#offsetMs = offsetMs
     this.#jump = undefined
+  }
+
+  #reportJump(offsetMs: number): void {
+    this.#onJump?.(Math.round(offsetMs - this.#offsetMs))
   }
 
   /** Whether a jump is the correction of a clock that was wrong at the start. */
