@@ -24,7 +24,9 @@ export type UsageEventReaderDeps<Meter> = {
 export class UsageEventReader<Meter> {
   readonly #arrays: UsageEventArrays
   readonly #deps: UsageEventReaderDeps<Meter>
-  #meters: Meter[] = []
+  #meters = new Map<number, Meter>()
+  /** The hour in which they were used. */
+  #hour = 0
   /** The version of a meter's cell when it was read. */
   readonly #versions = new Int32Array(METERS)
   #methods: string[] = [OTHER_METHOD]
@@ -34,8 +36,16 @@ export class UsageEventReader<Meter> {
     this.#deps = deps
   }
 
+  /** The meters that are kept. */
+  get meters(): number {
+    return this.#meters.size
+  }
+
   /** Adds the events that are written so far: at most as many as the memory holds. */
   drain(hourNow: number): void {
+    // A meter that is used again is made again, so that those of idle callers are not kept.
+    if (hourNow !== this.#hour) this.#meters.clear()
+    this.#hour = hourNow
     const { header, eventU32, eventU16, eventU8, eventF64 } = this.#arrays
     const written = Atomics.load(header, HEADER.written)
     let read = header[HEADER.read] as number
@@ -60,7 +70,7 @@ export class UsageEventReader<Meter> {
     const { header } = this.#arrays
     Atomics.store(header, HEADER.written, 0)
     Atomics.store(header, HEADER.read, 0)
-    this.#meters = []
+    this.#meters.clear()
     this.#methods = [OTHER_METHOD]
   }
 
@@ -68,7 +78,7 @@ export class UsageEventReader<Meter> {
     const { meterI32, meterBytes } = this.#arrays
     const first = number * METER_BYTES
     const version = meterI32[first / 4] as number
-    const known = this.#meters[number]
+    const known = this.#meters.get(number)
     if (known !== undefined && this.#versions[number] === version) return known
     const idsAt = first + METER_IDS_AT
     const tokenAt = idsAt + (meterBytes[first + 4] as number)
@@ -76,7 +86,7 @@ export class UsageEventReader<Meter> {
       meterBytes.toString('latin1', idsAt, tokenAt),
       meterBytes.toString('latin1', tokenAt, tokenAt + (meterBytes[first + 5] as number)),
     )
-    this.#meters[number] = meter
+    this.#meters.set(number, meter)
     this.#versions[number] = version
     return meter
   }

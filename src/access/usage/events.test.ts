@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { createRandom, repeatsOf, seedOf } from '../../../test/support/property.ts'
 import { createManualClock } from '../../core/clock.ts'
 import { silentLogger } from '../../platform/telemetry/logger.ts'
-import { Calendar } from '../quota/calendar.ts'
+import { Calendar, HOUR_MS } from '../quota/calendar.ts'
 import type { Counts } from '../store/counts.ts'
 import type { AddedUsage } from '../store/model.ts'
 import { USAGE_INTERFACES, type UsageCounter } from './counter.ts'
@@ -17,6 +17,7 @@ import {
   packKind,
   usageArrays,
 } from './event-memory.ts'
+import { UsageEventReader } from './event-reader.ts'
 import { UsageEventWriter } from './event-writer.ts'
 import { startUsage } from './service.ts'
 
@@ -64,6 +65,33 @@ function open({ startMs = START, threads = 1 } = {}) {
 }
 
 describe('usage events of a thread', () => {
+  test('the main thread keeps a meter for an hour, also where no event comes after it', () => {
+    const { clock, memory, writer } = open()
+    const { counter } = writer()
+    const meters = { made: 0, calls: 0 }
+    const reader = new UsageEventReader(memory[0] as SharedArrayBuffer, {
+      createMeter: () => {
+        meters.made += 1
+        return {}
+      },
+      add: () => {
+        meters.calls += 1
+      },
+    })
+    const meter = counter.createMeter('sub_a', 'tok_a')
+    const hour = Math.floor(clock.nowMs() / HOUR_MS)
+    for (let call = 0; call < 3; call++) {
+      counter.countAdmitted(meter, 'rpc', 1)
+      reader.drain(hour)
+    }
+    assert.deepEqual([meters, reader.meters], [{ made: 1, calls: 3 }, 1])
+    reader.drain(hour + 1)
+    assert.equal(reader.meters, 0)
+    counter.countAdmitted(meter, 'rpc', 1)
+    reader.drain(hour + 1)
+    assert.deepEqual([meters, reader.meters], [{ made: 2, calls: 4 }, 1])
+  })
+
   test('give the same rows as calls that the main thread counts, whatever the order, at any fill level', async (t) => {
     const random = createRandom(seedOf(t))
     const runs = repeatsOf({ short: 2, full: 40 })
