@@ -69,6 +69,7 @@ export async function startEndpoints(
       {
         connectionsMax: options.connectionsMax,
         connectionsPerAddress: options.connectionsPerAddress,
+        connectionsPerSubscription: options.connectionsPerSubscription,
         pingMs: options.client.pingMs,
         pingsMissedMax: options.client.pingsMissedMax,
         isDeflateOffered: options.wsCompression,

@@ -7,7 +7,7 @@ import { NO_STATS, type SourceStats } from './source/message.ts'
 
 const KINDS = [...METRIC_KINDS, 'Events', 'Warning'] as const
 const JOINS = ['resume', 'snapshot', 'out_of_window'] as const
-const REFUSALS = ['address_limit', 'connections', 'token', 'path', 'work'] as const
+const REFUSALS = ['address_limit', 'subscription_limit', 'connections', 'token', 'path', 'work'] as const
 const SUBSCRIBE_ERRORS = [
   'empty_subscribe',
   'subscribe_limit',

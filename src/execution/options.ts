@@ -61,6 +61,11 @@ const fields = z.strictObject({
   connectionsPerAddress: integer(1, 100_000)
     .default(10)
     .describe('Maximum number of WebSocket connections per address; loopback is not counted. Further ones get 429.'),
+  connectionsPerSubscription: integer(1, 100_000)
+    .default(100)
+    .describe(
+      'Maximum number of WebSocket connections per subscription, from all addresses, where tokens are required. Further ones get 429.',
+    ),
   wsCompression: z
     .boolean()
     .default(false)

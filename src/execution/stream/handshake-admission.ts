@@ -16,6 +16,8 @@ import { retryAfter } from '../rpc/post.ts'
 
 export type HandshakeAdmissionOptions = {
   readonly connectionsPerAddress: number
+  /** Where tokens are required. */
+  readonly connectionsPerSubscription: number
   /** Whether loopback addresses are limited too; false by default. */
   readonly countsLoopback?: boolean
 }
@@ -36,9 +38,9 @@ export type Admitted = {
   readonly tokenSha256: string | undefined
 }
 
-/** Admits handshakes: path, token, budget, connections of the address. */
+/** Admits handshakes: path, token, budget, connections of the subscription and of the address. */
 export type HandshakeAdmission = {
-  /** Why a handshake is refused; undefined where it is admitted, and counts for its address from now on. */
+  /** Why a handshake is refused; undefined where it is admitted, and counts for its subscription and address from now on. */
   admit(request: IncomingMessage): WsRefusal | undefined
   /** An admitted handshake became a connection. */
   open(request: IncomingMessage): Admitted
@@ -64,6 +66,7 @@ export function createHandshakeAdmission(
     },
     deps.clock,
   )
+  const connections = new Map<WorkOwner, number>()
   const handshakes = new WeakMap<IncomingMessage, { readonly admitted: Admitted; isOpened: boolean }>()
 
   function check(request: IncomingMessage): WsRefusal | undefined {
@@ -86,14 +89,28 @@ export function createHandshakeAdmission(
       const body = JSON.stringify(unauthorizedBody('executionWs', caller, request, deps.docsUrl))
       return { status: 401, body, headers: UNAUTHORIZED_HEADERS }
     }
+    const { connectionsPerSubscription, connectionsPerAddress } = options
+    if (caller !== undefined && (connections.get(owner) ?? 0) >= connectionsPerSubscription) {
+      metrics.refused.inc({ reason: 'subscription_limit' })
+      return overLimit(connectionsPerSubscription, 'subscription', {
+        limit: 'connectionsPerSubscription',
+        size: connectionsPerSubscription,
+      })
+    }
     if (caps.enter(address) !== undefined) {
       metrics.refused.inc({ reason: 'address_limit' })
-      const limit = options.connectionsPerAddress
-      const body = JSON.stringify({ error: `limit reached: ${limit} connections of one address`, limit })
-      return { status: 429, body, headers: { 'retry-after': '5' } }
+      return overLimit(connectionsPerAddress, 'address', { limit: connectionsPerAddress })
     }
+    connections.set(owner, (connections.get(owner) ?? 0) + 1)
     handshakes.set(request, { admitted: { address, owner, tokenSha256: caller?.tokenSha256 }, isOpened: false })
     return undefined
+  }
+
+  function leave({ address, owner }: Admitted): void {
+    caps.leave(address)
+    const left = (connections.get(owner) ?? 0) - 1
+    if (left > 0) connections.set(owner, left)
+    else connections.delete(owner)
   }
 
   /** Takes the price of a handshake; the refusal where the budget is used up. */
@@ -123,14 +140,19 @@ export function createHandshakeAdmission(
     },
     settle(request) {
       const handshake = handshakes.get(request)
-      if (handshake?.isOpened === false) caps.leave(handshake.admitted.address)
+      if (handshake?.isOpened === false) leave(handshake.admitted)
       handshakes.delete(request)
     },
-    leave: ({ address }) => caps.leave(address),
+    leave,
   }
 }
 
 const NO_STREAM = { error: 'not-found', message: 'the stream has another path; paths lists them', paths: STREAM_PATHS }
+
+function overLimit(size: number, owner: 'subscription' | 'address', data: object): WsRefusal {
+  const body = JSON.stringify({ error: `limit reached: ${size} connections of one ${owner}`, ...data })
+  return { status: 429, body, headers: { 'retry-after': '5' } }
+}
 
 function overBudget({ unitsPerSecond }: WorkBudget, waitMs: number): WsRefusal {
   const { message, data, retryAfterMs } = workLimitReached(unitsPerSecond, PRICE.call, waitMs)
