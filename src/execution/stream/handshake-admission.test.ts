@@ -29,7 +29,11 @@ function open({ connectionsPerSubscription = 100 } = {}) {
       ...{ url, address, headers: {}, headersDistinct: {} },
       rawHeaders: token === undefined ? [] : ['x-token', token],
     }) as unknown as IncomingMessage
-  return { admission, requestOf, admit: (url: string, token?: string) => admission.admit(requestOf(url, token))?.status }
+  return {
+    admission,
+    requestOf,
+    admit: (url: string, token?: string) => admission.admit(requestOf(url, token))?.status,
+  }
 }
 
 for (const [what, url, token, status] of [

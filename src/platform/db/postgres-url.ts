@@ -14,8 +14,6 @@ export type PostgresLocation = {
 
 const LOCAL = /^(localhost|127\.\d+\.\d+\.\d+|\[?::1\]?|\/.*)$/
 const DEFAULT_PORT = 5432
-/** As libpq reads them; the driver takes such a list for one name. */
-const SEVERAL_HOSTS = /^[^/]*:\/\/[^/?#]*,(?![^/?#]*@)|[?&]host=(?!\/|%2f)[^&#]*(?:,|%2c)/i
 
 /**
  * Reads `postgres://USER@HOST:PORT/DATABASE?sslmode=…&sslrootcert=FILE`; a Unix socket is `postgres://USER@/DATABASE?host=/FOLDER`. A password in
@@ -27,11 +25,7 @@ export function parsePostgresUrl(text: string): PostgresLocation {
     new ServiceError('config-invalid', `the address of the PostgreSQL store ${what}`, {
       fix: 'Write it as postgres://USER@HOST:PORT/DATABASE and give the password as a secret reference.',
     })
-  if (SEVERAL_HOSTS.test(text)) {
-    throw new ServiceError('config-invalid', 'the address of the PostgreSQL store names several hosts', {
-      fix: 'Give one host: one that always leads to the primary server, such as a virtual address, a DNS name or a proxy (HAProxy, PgBouncer).',
-    })
-  }
+  if (isList(authorityHost(text))) throw severalHosts()
   // A URL needs a host; that of a socket comes as a parameter.
   const url = URL.parse(text.replace(/^(postgres(?:ql)?:\/\/[^/@]*@)\//, '$1socket/'))
   if (!url || !/^postgres(ql)?:$/.test(url.protocol))
@@ -51,12 +45,30 @@ export function parsePostgresUrl(text: string): PostgresLocation {
     if (!['host', 'sslmode', 'sslrootcert'].includes(name)) throw invalid(`has an unknown parameter "${name}"`)
   }
   const host = url.searchParams.get('host') ?? url.hostname.replace(/^\[|\]$/g, '')
+  if (isList(host)) throw severalHosts()
   const tls = url.searchParams.get('sslmode') ?? (LOCAL.test(host) ? 'disable' : 'verify-full')
   if (tls !== 'disable' && tls !== 'require' && tls !== 'verify-full') {
     throw invalid('has an sslmode other than disable, require and verify-full')
   }
   const port = url.port === '' ? DEFAULT_PORT : Number(url.port)
   return { host, port, user, database, tls, caFile: url.searchParams.get('sslrootcert') ?? undefined }
+}
+
+/** The hosts of the address, with their ports: with several ports it is no URL. */
+function authorityHost(text: string): string {
+  const [authority = ''] = text.slice(text.indexOf('://') + 3).split(/[/?#]/)
+  return authority.slice(authority.lastIndexOf('@') + 1)
+}
+
+/** As libpq reads several hosts; the driver takes such a list for one name. */
+function isList(host: string): boolean {
+  return host.includes(',') && !host.startsWith('/')
+}
+
+function severalHosts(): ServiceError {
+  return new ServiceError('config-invalid', 'the address of the PostgreSQL store names several hosts', {
+    fix: 'Give one host: one that always leads to the primary server, such as a virtual address, a DNS name or a proxy (HAProxy, PgBouncer).',
+  })
 }
 
 /** The name of the database in messages. */
