@@ -117,7 +117,7 @@ const MISTAKES: readonly Mistake[] = [
   {
     typed: 'config check --config FOLDER/twice.toml',
     code: 78,
-    wrong: /twice\.toml:3:\d+ not TOML.*redefine/,
+    wrong: /twice\.toml:3:\d+ not TOML.*redefine.*; the first is in line 1/,
     fix: /under the header that is already there/,
   },
   {

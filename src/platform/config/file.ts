@@ -7,7 +7,7 @@ import type { z } from 'zod'
 import { messageOf, ServiceError } from '../../core/error.ts'
 import { type EnvOverride, readEnv } from './env.ts'
 import { type ConfigIssue, issuesFrom, printIssue } from './issues.ts'
-import { findKeyPositions, type KeyPath, type Position, pathKey } from './toml-positions.ts'
+import { findKeyPositions, findRepeated, type KeyPath, type Position, pathKey } from './toml-positions.ts'
 
 export type ConfigOrigin =
   | { from: 'flag' }
@@ -112,7 +112,8 @@ async function readSource(given: string): Promise<Source> {
     if (!(error instanceof TomlError)) throw error
     // The library's message quotes the lines around the mistake, which may hold secrets; its first line does not.
     const [reason = ''] = error.message.split('\n')
-    const message = reason.replace(/^Invalid TOML document: /, 'not TOML: ')
+    const first = reason.includes('redefine') ? findRepeated(text, error.line) : undefined
+    const message = `${reason.replace(/^Invalid TOML document: /, 'not TOML: ')}${first === undefined ? '' : `; the first is in line ${first.line}`}`
     const fix = reason.includes('redefine')
       ? 'A table or key is in the file once: move these lines under the header that is already there, then run: sluice config check'
       : 'Correct the line named above (text must be in quotes), then run: sluice config check'

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { parse, stringify } from 'smol-toml'
 import { seedFor } from '../../core/test-seed.ts'
-import { findKeyPositions, type KeyPath, pathKey } from './toml-positions.ts'
+import { findKeyPositions, findRepeated, type KeyPath, pathKey } from './toml-positions.ts'
 
 const TEXT = `# comment with key = 1
 title = "a # b"  # not a comment inside
@@ -135,4 +135,15 @@ function* keysIn(value: unknown, path: KeyPath = []): Generator<{ path: KeyPath;
 test('a byte order mark changes no position', () => {
   for (const text of [TEXT, '[bundle]\nport = 1\n', 'port = 1\n'])
     assert.deepEqual(findKeyPositions(`\ufeff${text}`), findKeyPositions(text))
+})
+
+test('finds the place of a key or table that a line repeats', () => {
+  for (const [text, line, first] of [
+    ['[bundle]\nx = 1\n[sender]\n[bundle]\n', 4, { line: 1, column: 2 }],
+    ['[a.b]\n[a.c]\n  [a.b]', 3, { line: 1, column: 2 }],
+    ['[a]\nx = 1\ny = 2\n  x = 3', 4, { line: 2, column: 1 }],
+    ['a.x = 1\na.y = 2\na.x = 3', 3, { line: 1, column: 1 }],
+    ['[a]\nx = 1\n[b]\nx = 1', 4, undefined],
+  ] as const)
+    assert.deepEqual(findRepeated(text, line), first, text)
 })

@@ -12,6 +12,13 @@ export function findKeyPositions(text: string): Map<string, Position> {
   return walker.positions
 }
 
+/** The place of the key or table that this line has again, in a text that the parser refuses for that. */
+export function findRepeated(text: string, line: number): Position | undefined {
+  const walker = new Walker(text)
+  walker.walk()
+  return walker.repeated.get(line)
+}
+
 export function pathKey(path: KeyPath): string {
   return path.map((part) => JSON.stringify(String(part))).join('.')
 }
@@ -25,6 +32,8 @@ function below(path: KeyPath, ...keys: KeyPath): KeyPath {
 
 class Walker {
   readonly positions = new Map<string, Position>()
+  /** By the line that has a key again: the first position of the deepest one. */
+  readonly repeated = new Map<number, Position>()
   readonly #text: string
   readonly #lineStarts: number[] = [0]
   /** How many elements each array of tables has so far. */
@@ -180,7 +189,13 @@ class Walker {
 
   #mark(path: KeyPath, at: number): void {
     const key = pathKey(path)
-    if (this.positions.has(key)) return
+    const position = this.#positionAt(at)
+    const first = this.positions.get(key)
+    if (first === undefined) this.positions.set(key, position)
+    else if (first.line !== position.line) this.repeated.set(position.line, first)
+  }
+
+  #positionAt(at: number): Position {
     let low = 0
     let high = this.#lineStarts.length - 1
     while (low < high) {
@@ -188,7 +203,7 @@ class Walker {
       if ((this.#lineStarts[middle] as number) <= at) low = middle
       else high = middle - 1
     }
-    this.positions.set(key, { line: low + 1, column: at - (this.#lineStarts[low] as number) + 1 })
+    return { line: low + 1, column: at - (this.#lineStarts[low] as number) + 1 }
   }
 }
 
