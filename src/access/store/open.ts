@@ -26,7 +26,7 @@ export type StoreLocation =
 
 /**
  * `full` reads all rows and refuses a damaged store; `records` does so without the history of usage, which may have very many rows; `quick` reads
- * none. Whatever was checked at the start, a row is checked when it is read; rows that only the database adds up, and those of the sum of an hour, are not.
+ * none. Whatever was checked at the start, a row is checked when it is read, but for usage that is only added up, of a month or an hour.
  */
 export type StoreCheck = 'full' | 'records' | 'quick'
 

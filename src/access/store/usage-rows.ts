@@ -163,7 +163,7 @@ export async function readHourUsage(on: SqlReader, hour: number): Promise<HourUs
 
 /**
  * The units of each subscription since `fromMs`. A database on another machine adds them up. SQLite runs in the event loop, and a month may have millions
- * of rows, so they are read in the order of the index and checked, in slices of time.
+ * of rows, so they are read in the order of the index, in slices of time.
  */
 export async function readUnitsSince(
   on: SqlReader,
@@ -172,15 +172,10 @@ export async function readUnitsSince(
 ): Promise<Map<string, number>> {
   const sql = on.isRemote
     ? 'SELECT subscription_id, CAST(SUM(units) AS BIGINT) FROM usage_hours WHERE hour >= ? GROUP BY subscription_id'
-    : `${SELECT_USAGE} WHERE hour >= ? ORDER BY hour, subscription_id`
-  const read = (row: SqlRow): readonly [string, number] => {
-    if (on.isRemote) return row as [string, number]
-    const { subscriptionId, units } = decodeUsage(row)
-    return [subscriptionId, units]
-  }
+    : 'SELECT subscription_id, units FROM usage_hours WHERE hour >= ? ORDER BY hour, subscription_id'
   const sums = new Map<string, number>()
   for await (const page of on.pages(sql, [fromMs])) {
-    for (const [id, units] of page.map(read)) sums.set(id, (sums.get(id) ?? 0) + units)
+    for (const [id, units] of page as [string, number][]) sums.set(id, (sums.get(id) ?? 0) + units)
     if (slices.isSpent()) await slices.yield()
   }
   return sums
