@@ -218,8 +218,8 @@ describe('alerts on the samples of a registry', () => {
       async (registry) => {
         const metrics = upstreamsMetrics(registry)
         metrics.add('n1')
-        const callBoth = async (answered: number) => {
-          for (let at = 0; at < answered; at++) metrics.of('n1').call('answered', 1)
+        const callBoth = async (good: number) => {
+          for (let at = 0; at < good; at++) metrics.of('n1').call('answered', 1)
           metrics.of('n1').call('failed', 1)
         }
         await callBoth(1)

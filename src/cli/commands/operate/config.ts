@@ -12,7 +12,7 @@ export const configRoutes = buildRouteMap({
     check: command({
       brief: 'Check the config file; on an error print line:column and exit with 78',
       details:
-        'What the start of a process needs, with the secrets that it reads. A process of one service needs its section also where that is off for sluice serve: name it with --for.',
+        'What the start of a process needs, with the secrets that it reads. Name a process of one service with --for: it needs its section also where that is off for `sluice serve`.',
       examples: [''],
       flags: {
         ...commonFlags,
