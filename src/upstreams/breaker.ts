@@ -9,11 +9,11 @@ export type BreakerState = 'closed' | 'open' | 'half-open'
 /**
  * A circuit breaker for one node. It opens after some failures in a row, or when too large a share of recent calls failed. Failed responses that may be
  * due to their calls do not open it: a probe decides, so that no customer can take the node from all. While the probes succeed such a node is doubtful,
- * and is used last. After a growing delay with jitter it is half-open and requests one probe; only a probe can close it.
+ * and others that are equal are used first. After a growing delay with jitter it is half-open and requests one probe; only a probe can close it.
  */
 export type Breaker = Disposable & {
   readonly state: BreakerState
-  /** It fails most calls, though its probes succeed; for ten seconds each time. */
+  /** It fails many calls, though its probes succeed; for ten seconds each time. */
   readonly isDoubtful: boolean
   /** Records a call. Ignored unless closed: responses to old calls neither close it nor keep it open. */
   record(isGood: boolean, nowMs?: number): void
@@ -113,8 +113,6 @@ export function createBreaker(options: BreakerOptions, deps: BreakerDeps): Break
   }
 
   function endDoubt(): void {
-    if (!breaker.isDoubtful) return
-    doubtTimer?.cancel()
     breaker.isDoubtful = false
     doubtfulInRow = 0
     doubtful = createRollingWindow({ windowMs: WINDOW_MS })

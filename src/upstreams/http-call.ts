@@ -322,8 +322,9 @@ function firstByteOf(body: Buffer): number | undefined {
 
 /** The error of one object for a batch of which the node, or a proxy before it, may have processed a part. */
 function mayBeProcessed({ head: { status }, body }: Reply): boolean {
-  const code = firstByteOf(body) === OPEN_BRACE && !REFUSED_STATUSES.has(status) ? errorCodeOf(body) : undefined
-  return code !== undefined && !UNREAD_CODES.has(code)
+  if (firstByteOf(body) !== OPEN_BRACE || REFUSED_STATUSES.has(status)) return false
+  const code = errorCodeOf(body)
+  return code === undefined ? status < 300 : !UNREAD_CODES.has(code)
 }
 
 /**

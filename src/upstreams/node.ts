@@ -147,8 +147,12 @@ export function createNode(
   const breaker = createBreaker(options.breaker, { clock, random, requestProbe, onChange })
   const openStreams = createOpenStreams()
 
-  const candidate = (hasEndpoint: () => boolean, isRefusing: () => boolean, work: () => number): NodeCandidate =>
-    new EndpointCandidate(() => node, { hasEndpoint, isRefusing, load: () => work() / node.weight })
+  const candidate = (
+    hasEndpoint: () => boolean,
+    work: () => number,
+    { isRefusing = never, isDoubtful = never }: Partial<EndpointReadings>,
+  ): NodeCandidate =>
+    new EndpointCandidate(() => node, { hasEndpoint, isRefusing, isDoubtful, load: () => work() / node.weight })
 
   const node: Writable<UpstreamNode> = {
     name: spec.name,
@@ -162,18 +166,18 @@ export function createNode(
     candidates: {
       rpc: candidate(
         () => http !== undefined,
-        () => breaker.isDoubtful,
         () => http?.inFlight ?? 0,
+        { isDoubtful: () => breaker.isDoubtful },
       ),
       ws: candidate(
         () => node.isWsUp && ws?.backoff.isShut === false,
-        () => ws?.refusals.isShut === true,
         () => openStreams.ws,
+        { isRefusing: () => ws?.refusals.isShut === true },
       ),
       grpc: candidate(
         () => grpc !== undefined && !grpc.backoff.isShut,
-        () => grpc?.refusals.isShut === true,
         () => openStreams.grpc,
+        { isRefusing: () => grpc?.refusals.isShut === true },
       ),
     },
     weight: spec.weight,
@@ -234,8 +238,6 @@ function stateOf(node: UpstreamNode): ReturnType<UpstreamNode['state']> {
   const { health } = node
   if (node.isDrained) return { state: 'drained', reason: 'by the operator' }
   if (node.breaker.state !== 'closed' || node.isSilent) return { state: 'failing', reason: node.lastFailure }
-  if (node.breaker.isDoubtful)
-    return { state: 'failing', reason: `${node.lastFailure} to most calls, though its probes succeed` }
   if (health.lagReason === 'behind-best')
     return { state: 'lagging', reason: `${health.lagSlots} slots behind the best` }
   if (health.lagReason === 'ahead-of-all') {
@@ -246,6 +248,8 @@ function stateOf(node: UpstreamNode): ReturnType<UpstreamNode['state']> {
     return { state: 'lagging', reason: `${health.shredSlot - health.slot} slots behind its own shreds` }
   }
   if (node.isWsDown) return { state: 'healthy', reason: 'no WebSocket connection' }
+  if (node.breaker.isDoubtful)
+    return { state: 'healthy', reason: `it fails many calls (${node.lastFailure}), though its probes succeed` }
   return { state: 'healthy', reason: health.slot === 0 ? 'slot not known yet' : '' }
 }
 
@@ -286,9 +290,12 @@ function openEndpoint(
 /** Its fields are set here only. */
 type Writable<T> = { -readonly [Name in keyof T]: T[Name] }
 
+const never = (): boolean => false
+
 type EndpointReadings = {
   readonly hasEndpoint: () => boolean
   readonly isRefusing: () => boolean
+  readonly isDoubtful: () => boolean
   readonly load: () => number
 }
 
@@ -313,6 +320,10 @@ class EndpointCandidate implements NodeCandidate {
 
   get isSilent(): boolean {
     return this.node.isSilent || this.#endpoint.isRefusing()
+  }
+
+  get isDoubtful(): boolean {
+    return this.#endpoint.isDoubtful()
   }
 
   get isLagging(): boolean {

@@ -61,6 +61,13 @@ test('a request that nobody waits for is forgotten after half a minute', () => {
     on.abandon(1)
     assert.equal(on.isOverdueAfter(5000), false)
   }
+  assert.ok(on.subscriptions.sizeAtNode < 10)
+  on.respond(1, '7')
+  assert.deepEqual(
+    on.requests.at(-1)?.match(/"method":"\w+Unsubscribe","params":\[7\]/)?.length,
+    1,
+    'it came all the same',
+  )
 })
 
 test('a subscription counts at the connection until the node has its unsubscribe', () => {

@@ -1,3 +1,4 @@
+import { setBounded } from '../core/bounded-map.ts'
 import type { LossReason, NodeMeter } from './metrics.ts'
 import type { Notification } from './ws-frame-id.ts'
 import { createWsUnsubscribes } from './ws-unsubscribes.ts'
@@ -48,8 +49,10 @@ export type LinkSubscriptionsDeps = {
 const OVERDUE_MS = 3000
 /** since so many subscribes were sent, will not. Fewer may be requests that it drops. */
 const OVERDUE_MIN = 8
-/** After this time a request that nobody waits for any more counts as dropped by the node. */
+/** After this time a request that nobody waits for any more counts as dropped by the node, */
 const ABANDONED_MS = 30_000
+/** and so many are remembered, because it may accept them yet. */
+const DROPPED_MAX = 10_000
 
 /** The response of a node to a subscribe: its id for the subscription; undefined where it refused. */
 export type WsResponse = { readonly id: number; readonly result: string | undefined }
@@ -70,6 +73,8 @@ export class LinkSubscriptions {
   readonly #pending = new Map<number, Entry>()
   /** The same, but closed in the meantime. */
   readonly #abandoned = new Map<number, Entry>()
+  /** Those without a response for long: their methods to unsubscribe. */
+  readonly #dropped = new Map<number, string>()
   /** Live subscriptions by the node's id; a node gives equal subscriptions the same id. */
   readonly #live = new Map<string, Set<Entry>>()
   readonly #entries = new Set<Entry>()
@@ -138,11 +143,12 @@ export class LinkSubscriptions {
       this.#pending.delete(id)
       this.#onSubscribed(entry, result, text)
     } else {
-      const closed = this.#abandoned.get(id)
-      if (closed === undefined) return
+      const unsubscribe = this.#abandoned.get(id)?.request.unsubscribe ?? this.#dropped.get(id)
+      if (unsubscribe === undefined) return
       this.#abandoned.delete(id)
+      this.#dropped.delete(id)
       // Closed before the node's response: unsubscribe at the node too.
-      if (result !== undefined) this.#unsubscribe(result, closed)
+      if (result !== undefined) this.#unsubscribe(result, unsubscribe)
     }
     this.#flushUnsubscribes()
   }
@@ -158,6 +164,7 @@ export class LinkSubscriptions {
     this.#entries.clear()
     this.#pending.clear()
     this.#abandoned.clear()
+    this.#dropped.clear()
     this.#unsubscribes.clear()
     this.#live.clear()
     for (const entry of lost) {
@@ -202,12 +209,15 @@ export class LinkSubscriptions {
     equal?.delete(entry)
     if (equal?.size !== 0) return
     this.#live.delete(entry.id)
-    if (!isEndedByNode) this.#unsubscribe(entry.id, entry)
+    if (!isEndedByNode) this.#unsubscribe(entry.id, entry.request.unsubscribe)
   }
 
   #forgetAbandoned(nowMs: number): void {
-    for (const [requestId, { sentAtMs = nowMs }] of this.#abandoned)
-      if (nowMs - sentAtMs >= ABANDONED_MS) this.#abandoned.delete(requestId)
+    for (const [requestId, { sentAtMs = nowMs, request }] of this.#abandoned) {
+      if (nowMs - sentAtMs < ABANDONED_MS) continue
+      this.#abandoned.delete(requestId)
+      setBounded(this.#dropped, requestId, request.unsubscribe, DROPPED_MAX)
+    }
   }
 
   #drop(entry: Entry): void {
@@ -216,8 +226,8 @@ export class LinkSubscriptions {
     this.#deps.meter.wsSubscriptions.dec()
   }
 
-  #unsubscribe(id: string, { request }: Entry): void {
-    this.#unsubscribes.add(id, request.unsubscribe, this.#nextId - 1)
+  #unsubscribe(id: string, method: string): void {
+    this.#unsubscribes.add(id, method, this.#nextId - 1)
     this.#flushUnsubscribes()
   }
 

@@ -206,7 +206,8 @@ export function createWsLinks(
     },
     get subscriptionsMax() {
       const { wsPerNodeMax, wsSubscriptionsMax } = options.connections
-      return links.size * wsPerNodeMax * wsSubscriptionsMax
+      const taking = [...links.keys()].filter(({ isWsUp, isDrained }) => isWsUp && !isDrained)
+      return taking.length * wsPerNodeMax * wsSubscriptionsMax
     },
     countOf(node) {
       const ofNode = [...(links.get(node) ?? [])].filter(({ state }) => state === 'open')

@@ -33,13 +33,13 @@ export function refuseLargeResponse(size: number, isBatch: boolean): Refusal {
   }
 }
 
-/** The limit of what one subscription creates of the upstream subscriptions at shared nodes. */
+/** The limit of what one subscription creates of the upstream subscriptions at shared nodes while they are scarce. */
 export const UPSTREAM_SUBSCRIPTIONS = 'upstreamSubscriptionsPerSubscription'
 
 export function refuseUpstreamSubscription(size: number, cost: number): Refusal {
   return {
     code: 'rate-limited',
-    message: `limit reached: ${size} different WebSocket subscriptions of one subscription at the nodes`,
+    message: `limit reached: ${size} different WebSocket subscriptions of one subscription while those at the nodes are scarce`,
     data: { reason: 'connections', limit: UPSTREAM_SUBSCRIPTIONS, size, cost, retryAfterMs: PERMIT_RETRY_MS },
     retryAfterSeconds: PERMIT_RETRY_MS / 1000,
   }

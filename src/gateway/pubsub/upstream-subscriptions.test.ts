@@ -4,6 +4,7 @@ import { startFakeNode } from '../../../test/faults/fake-node.ts'
 import { startRig } from '../../../test/faults/upstreams-rig.ts'
 import { createSeededRandom } from '../../core/random.ts'
 import { systemClock } from '../../platform/process/clock.ts'
+import { until } from '../../platform/process/test-wait.ts'
 import type { UpstreamSubscriber } from './upstream-subscription.ts'
 import { createUpstreamSubscriptions, type SharedSubscription } from './upstream-subscriptions.ts'
 
@@ -14,10 +15,15 @@ async function startEight() {
   const { upstreams } = stack.use(
     await startRig({
       clock: systemClock,
-      nodes: [{ name: 'a', ws: node.ws }],
+      // What a node without connections could take does not count.
+      nodes: [
+        { name: 'a', ws: node.ws },
+        { name: 'down', ws: 'ws://127.0.0.1:1' },
+      ],
       connections: { wsPerNodeMax: 2, wsSubscriptionsMax: 4 },
     }),
   )
+  await until('one node is up', () => upstreams.of(undefined).ws.subscriptionsMax === 8)
   const all = createUpstreamSubscriptions({ upstreams, clock: systemClock, random: createSeededRandom(1) })
   const joined: (() => void)[] = []
   const join = (subscriptionId: string, key: string): 'joined' | number => {

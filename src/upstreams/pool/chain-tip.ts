@@ -1,8 +1,8 @@
 import type { UpstreamNode } from '../node.ts'
 
 /**
- * The newest slot of the chain, as far as the nodes of a pool confirm it. A node that reports a slot more than a day above all others is not believed: by that
- * slot alone all others would lag, and it would get all calls. A smaller lead is: the others may lag, or be restored from an old snapshot.
+ * The newest slot of the chain, as far as the nodes of a pool confirm it. A slot more than a day above all others is not believed at once: by that slot
+ * alone all others would lag, and its node would get all calls. A smaller lead is: the others may lag, or be restored from an old snapshot.
  */
 export type ChainTip = {
   readonly slot: number

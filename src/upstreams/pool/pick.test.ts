@@ -10,6 +10,7 @@ const node = (name: string, more: Partial<Candidate> = {}): Node => ({
   isAvailable: true,
   isSilent: false,
   isLagging: false,
+  isDoubtful: false,
   slot: 1000,
   load: 0,
   ...more,
@@ -52,6 +53,7 @@ const candidates = fc.array(
     isAvailable: fc.boolean(),
     isSilent: fc.boolean(),
     isLagging: fc.boolean(),
+    isDoubtful: fc.boolean(),
     slot: fc.integer({ min: 0, max: 20 }),
     load: fc.integer({ min: 0, max: 5 }),
   }),
@@ -68,18 +70,14 @@ test('property: every pick follows the rules', () => {
       const responding = inPool.filter(({ isSilent }) => !isSilent)
       const available = responding.length > 0 ? responding : inPool
       const forward = available.filter(({ slot }) => slot >= minSlot)
-      if (forward.length > 0) {
-        assert.ok(chosen.slot >= minSlot, 'not back in time')
-        const inRotation = forward.filter(({ isLagging }) => !isLagging)
-        const rivals = inRotation.length > 0 ? inRotation : forward
-        assert.ok(rivals.includes(chosen))
-        assert.equal(chosen.load, Math.min(...rivals.map(({ load }) => load)))
-      } else {
-        const inRotation = available.filter(({ isLagging }) => !isLagging)
-        const rivals = inRotation.length > 0 ? inRotation : available
-        assert.ok(rivals.includes(chosen))
-        assert.equal(chosen.slot, Math.max(...rivals.map(({ slot }) => slot)))
-      }
+      const atSlot = forward.length > 0 ? forward : available
+      const inRotation = atSlot.filter(({ isLagging }) => !isLagging)
+      const lagEqually = inRotation.length > 0 ? inRotation : atSlot
+      const undoubted = lagEqually.filter(({ isDoubtful }) => !isDoubtful)
+      const rivals = undoubted.length > 0 ? undoubted : lagEqually
+      assert.ok(rivals.includes(chosen))
+      if (forward.length > 0) assert.equal(chosen.load, Math.min(...rivals.map(({ load }) => load)))
+      else assert.equal(chosen.slot, Math.max(...rivals.map(({ slot }) => slot)))
     }),
     seedFor('pick', 2000),
   )

@@ -2,8 +2,10 @@
 export type Candidate = {
   /** In rotation: not drained, breaker closed, and with an endpoint of the kind needed. */
   readonly isAvailable: boolean
-  /** It has stopped responding, fails most calls, or refuses what is opened there: picked only when every other one does too. */
+  /** It has stopped responding, or refuses what is opened there: picked only when every other one does too. */
   readonly isSilent: boolean
+  /** It fails many calls, perhaps because of their content: of nodes that are equal otherwise, the others are picked first. */
+  readonly isDoubtful: boolean
   /** Too far behind: picked only when nothing better is available. */
   readonly isLagging: boolean
   /** 0 while unknown. */
@@ -21,7 +23,7 @@ export type PickCriteria = {
 
 /**
  * Picks the node for one call: a node that responds, then a node at or above the slot the client has seen before one below it, then a node that does not lag, then
- * the one with the least load. When every node is below that slot, the one with the highest slot.
+ * one that is not doubtful, then the one with the least load. When every node is below that slot, the one with the highest slot.
  */
 export function pick<Node extends Candidate>(
   nodes: readonly Node[],
@@ -41,15 +43,14 @@ export function pick<Node extends Candidate>(
   return best
 }
 
-/** Of the nodes that respond, and again of those that do not. */
-const RANKS = 4
+const RESPONDS = 8
+const AT_MIN_SLOT = 4
 
-function rankOf({ isSilent, isLagging, slot }: Candidate, minSlot: number): number {
-  const rank = slot >= minSlot ? (isLagging ? 2 : 3) : isLagging ? 0 : 1
-  return isSilent ? rank : rank + RANKS
+function rankOf({ isSilent, isLagging, isDoubtful, slot }: Candidate, minSlot: number): number {
+  return (isSilent ? 0 : RESPONDS) + (slot >= minSlot ? AT_MIN_SLOT : 0) + (isLagging ? 0 : 2) + (isDoubtful ? 0 : 1)
 }
 
 function isBetter(node: Candidate, than: Candidate, rank: number): boolean {
-  if (rank % RANKS <= 1 && node.slot !== than.slot) return node.slot > than.slot
+  if ((rank & AT_MIN_SLOT) === 0 && node.slot !== than.slot) return node.slot > than.slot
   return node.load < than.load
 }

@@ -38,9 +38,9 @@ export function isWsDown({ nodes }: Pool): boolean {
 /** Logs that a node fails, or works again. */
 export function logFailing(member: Member, log: Logger): void {
   const { node, wasFailing } = member
-  const isFailing = node.breaker.state !== 'closed' || node.breaker.isDoubtful || node.isSilent
+  const isFailing = node.breaker.state !== 'closed' || node.isSilent
   if (isFailing === wasFailing) return
   member.wasFailing = isFailing
-  if (isFailing) log.warn({ upstream: node.name, reason: node.state().reason }, 'upstream is failing')
+  if (isFailing) log.warn({ upstream: node.name, reason: node.lastFailure }, 'upstream is failing')
   else log.info({ upstream: node.name }, 'upstream works again')
 }

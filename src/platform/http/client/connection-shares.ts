@@ -44,7 +44,7 @@ export class ConnectionShares<Call extends { readonly share: ConnectionShare<Cal
 
   /** To be called when an owner may have no call any more. */
   forgetUnused({ owner, busy, waiting }: ConnectionShare<Call>): void {
-    if (busy + waiting.size === 0) this.#shares.delete(owner)
+    if (owner !== undefined && busy + waiting.size === 0) this.#shares.delete(owner)
   }
 
   /** Whether a call may take a connection. */

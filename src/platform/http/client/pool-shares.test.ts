@@ -72,6 +72,24 @@ test('a call that waits for its share is sent when a connection of its owner is 
   await until('the last is sent', () => outcomes.length === 4)
 })
 
+test('one call that ends may let two others be sent', async () => {
+  await using on = await startLarge(8, 64)
+  const outcomes: HttpOutcome[] = []
+  // Shorter than the time after which the connections are closed.
+  const deadlineMs = 6000
+  const send = (owner: string) => void on.call('{}', { owner, deadlineMs }).then((outcome) => outcomes.push(outcome))
+  for (const owner of ['a', 'a', 'b', 'b', 'b', 'b']) send(owner)
+  await until('six are at the server', () => outcomes.length === 6)
+  send('b')
+  send('a')
+  await readAll(outcomes[0] as HttpOutcome)
+  await until('both that waited have a result', () => outcomes.length === 8)
+  assert.deepEqual(
+    outcomes.map(({ kind }) => kind),
+    Array.from({ length: 8 }, () => 'reply'),
+  )
+})
+
 test('an owner gets only its share of the queue once that fills up', async () => {
   await using on = await startLarge(4, 8)
   const causes: string[] = []

@@ -106,15 +106,19 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
   const events: HttpConnectionEvents = {
     onReady(connection) {
       connecting -= 1
-      assign(connection)
-      openForWaiting()
+      connection.idleUntilMs = clock.monotonicMs() + options.idleMs
+      idle.push(connection)
+      serveWaiting()
     },
     onIdle(connection, idleHintMs) {
       release(connection)
       const hintMs = idleHintMs === undefined ? Number.POSITIVE_INFINITY : idleHintMs - IDLE_HINT_MARGIN_MS
       connection.idleUntilMs = sweptMs + Math.min(options.idleMs, hintMs)
       if (hintMs <= 0 && shares.waiting === 0) connection.destroy('closed', 'not kept')
-      else assign(connection)
+      else {
+        idle.push(connection)
+        serveWaiting()
+      }
     },
     onClosed(connection, { was, cause, message }) {
       connections.delete(connection)
@@ -127,10 +131,7 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
         const isOnlyLate = cause === 'deadline' && shares.busy + idle.length > 0
         if (!isOnlyLate) failNext('connect', message)
       }
-      // A call may have waited for its owner's share alone.
-      const free = shares.waiting === 0 ? undefined : idle.pop()
-      if (free !== undefined) assign(free)
-      openForWaiting()
+      serveWaiting()
     },
   }
 
@@ -157,16 +158,16 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
     return shares.mayWait(share) ? undefined : 'share'
   }
 
-  function assign(connection: HttpConnection): void {
-    const exchange = shares.next()
-    if (exchange !== undefined) {
-      send(connection, exchange)
+  /** Sends waiting calls over idle connections, perhaps several: calls may have waited for their owner's share alone. */
+  function serveWaiting(): void {
+    if (shares.waiting === 0) return
+    while (idle.length > 0) {
+      const exchange = shares.next()
+      if (exchange === undefined) break
+      send(idle.pop() as HttpConnection, exchange)
       shares.stopWaiting(exchange)
-      return
     }
-    if (connection.idleUntilMs === Number.POSITIVE_INFINITY)
-      connection.idleUntilMs = clock.monotonicMs() + options.idleMs
-    idle.push(connection)
+    openForWaiting()
   }
 
   /** Opens as many connections as waiting calls can use, within the limits. */
