@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import * as web3 from '@solana/web3.js'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { secureRandom } from '../../src/platform/process/random.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
@@ -12,41 +11,11 @@ import { createLookupTableSource } from '../../src/shreds/decoded/node-lookup-ta
 import { parseUpstreamsOptions } from '../../src/upstreams/options.ts'
 import { startUpstreams } from '../../src/upstreams/service.ts'
 import { startQuickLocalnet } from '../support/localnet.ts'
+import { createLookupTable } from '../support/lookup-table.ts'
 
 test('a lookup table of a real chain is loaded once, and its extension arrives by the subscription', async () => {
   await using node = await startQuickLocalnet()
-  const connection = new web3.Connection(`http://${node.rpc.host}:${node.rpc.port}`, 'confirmed')
-  const payer = web3.Keypair.generate()
-  await connection.requestAirdrop(payer.publicKey, 5 * web3.LAMPORTS_PER_SOL)
-  await until('the airdrop has landed', async () => (await connection.getBalance(payer.publicKey)) > 0)
-  const send = async (instruction: web3.TransactionInstruction): Promise<void> => {
-    const { blockhash } = await connection.getLatestBlockhash()
-    const message = new web3.TransactionMessage({
-      payerKey: payer.publicKey,
-      recentBlockhash: blockhash,
-      instructions: [instruction],
-    }).compileToV0Message()
-    const transaction = new web3.VersionedTransaction(message)
-    transaction.sign([payer])
-    const signature = await connection.sendTransaction(transaction)
-    await until('it is confirmed', async () => {
-      const { value } = await connection.getSignatureStatus(signature)
-      assert.equal(value?.err ?? null, null)
-      return value?.confirmationStatus === 'confirmed' || value?.confirmationStatus === 'finalized'
-    })
-  }
-  const owner = { authority: payer.publicKey, payer: payer.publicKey }
-  let recentSlot = -1
-  await until('a slot before the last final one', async () => {
-    recentSlot = (await connection.getSlot('finalized')) - 1
-    return recentSlot > 0
-  })
-  const [create, table] = web3.AddressLookupTableProgram.createLookupTable({ ...owner, recentSlot })
-  await send(create)
-  const extend = (count: number) => {
-    const addresses = Array.from({ length: count }, () => web3.Keypair.generate().publicKey)
-    return send(web3.AddressLookupTableProgram.extendLookupTable({ ...owner, lookupTable: table, addresses }))
-  }
+  const { key, extend } = await createLookupTable(`http://${node.rpc.host}:${node.rpc.port}`)
   await extend(2)
 
   let lines = ''
@@ -81,7 +50,7 @@ test('a lookup table of a real chain is loaded once, and its extension arrives b
     { ...deps, log },
   )
   await until('the stream is open', () => lines.includes('stream of a node opened'))
-  source.change({ wanted: [table.toBytes()], dropped: [] })
+  source.change({ wanted: [key.toBytes()], dropped: [] })
   const addressesOf = (account: TableAccount | undefined) =>
     account?.data === undefined ? undefined : (parseLookupTable(account.data)?.length ?? 0) / 32
   await until('it is loaded, and once more when it is followed', () => accounts.length === 2)

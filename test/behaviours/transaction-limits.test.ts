@@ -6,7 +6,15 @@ import type { ParsedInstruction, ParsedTransaction } from '../../src/solana/tran
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
 import { encodeParsedTransaction } from '../support/encode-transaction.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
-import { MEMO_PROGRAM, MIN_TIP, startChainAndSender, TIP_KEYS, walletOf } from '../support/sender.ts'
+import { createLookupTable } from '../support/lookup-table.ts'
+import {
+  MEMO_PROGRAM,
+  MIN_TIP,
+  type SenderGiven,
+  startChainAndSender,
+  TIP_KEYS,
+  walletOf,
+} from '../support/sender.ts'
 
 const SYSTEM_PROGRAM = new Uint8Array(32)
 const PAYER = walletOf(0)
@@ -25,10 +33,13 @@ type Shape = {
   /** Keys besides the payer, the tip account, the memo program and the System Program. */
   readonly moreKeys?: number
   readonly loadedKeys?: number
+  /** The lookup table that these are loaded from. */
+  readonly table?: Uint8Array
 }
 
 /** A signed transaction with a tip. */
-function tippedOf({ version, memoBytes = 10, moreKeys = 0, loadedKeys = 0 }: Shape, blockhash: string): Uint8Array {
+function tippedOf(shape: Shape, blockhash: string): Uint8Array {
+  const { version, memoBytes = 10, moreKeys = 0, loadedKeys = 0, table = new Uint8Array(32).fill(9) } = shape
   const more = Array.from({ length: moreKeys }, (_, at) => new Uint8Array(32).fill(7).with(0, at).with(1, 99))
   const transaction: ParsedTransaction = {
     version,
@@ -43,7 +54,7 @@ function tippedOf({ version, memoBytes = 10, moreKeys = 0, loadedKeys = 0 }: Sha
         ? []
         : [
             {
-              accountKey: new Uint8Array(32).fill(9),
+              accountKey: table,
               writableIndexes: new Uint8Array(),
               readonlyIndexes: Uint8Array.from({ length: loadedKeys }, (_, at) => at),
             },
@@ -68,12 +79,20 @@ function ofBytes(version: 'legacy' | 1, bytes: number, blockhash: string): Uint8
   return wire
 }
 
+/** A chain with a lookup table, and a sender. */
+async function startWithTable(limits: SenderGiven['limits']) {
+  const sluice = await startChainAndSender({ limits })
+  const { rpc } = sluice.localnet
+  const { key } = await createLookupTable(`http://${rpc.host}:${rpc.port}`)
+  return { ...sluice, table: key.toBytes() }
+}
+
 const RELAXED = { perAddressPerSecond: 1000, perAddressBurst: 1000, perPayerPerSecond: 1000, perPayerBurst: 1000 }
 
 describe('transactions of all formats at the sender', () => {
-  let sluice: Awaited<ReturnType<typeof startChainAndSender>>
+  let sluice: Awaited<ReturnType<typeof startWithTable>>
   before(async () => {
-    sluice = await startChainAndSender({ limits: RELAXED })
+    sluice = await startWithTable(RELAXED)
   })
   after(() => sluice[Symbol.asyncDispose]())
 
@@ -82,7 +101,7 @@ describe('transactions of all formats at the sender', () => {
     for (const [what, wire] of [
       ['legacy of 1232 bytes', ofBytes('legacy', 1232, hash)],
       ['v1 of 4096 bytes', ofBytes(1, 4096, hash)],
-      ['v0 with 128 locks', tippedOf({ version: 0, loadedKeys: 124 }, hash)],
+      ['v0 with 128 locks', tippedOf({ version: 0, loadedKeys: 124, table: sluice.table }, hash)],
       ['v1 with 120 keys', tippedOf({ version: 1, moreKeys: 116 }, hash)],
     ] as const) {
       const { result, error } = await sluice.sender.send(wire)
@@ -121,9 +140,9 @@ describe('the limits of the sender are configuration', () => {
     transactionBytesMax: 2000,
     transactionV1BytesMax: 16_384,
   }
-  let sluice: Awaited<ReturnType<typeof startChainAndSender>>
+  let sluice: Awaited<ReturnType<typeof startWithTable>>
   before(async () => {
-    sluice = await startChainAndSender({ limits })
+    sluice = await startWithTable(limits)
   })
   after(() => sluice[Symbol.asyncDispose]())
 
@@ -132,7 +151,7 @@ describe('the limits of the sender are configuration', () => {
     const { error } = await sluice.sender.send(tippedOf({ version: 0, loadedKeys: 61 }, hash))
     assert.deepEqual([error?.data['limit'], error?.data['size']], ['accountLocksMax', 64])
     for (const wire of [
-      tippedOf({ version: 0, loadedKeys: 60 }, hash),
+      tippedOf({ version: 0, loadedKeys: 60, table: sluice.table }, hash),
       ofBytes('legacy', 2000, hash),
       // More than the 8 KiB that a request body may have by default.
       ofBytes(1, 16_384, hash),
