@@ -4,7 +4,7 @@ import { createMetricsRegistry } from '../platform/telemetry/metrics-registry.ts
 import { senderMetrics } from './metrics.ts'
 import { receiptOf } from './receipts/test-receipt.ts'
 
-test('a transaction is counted in the first of its final states, its landing and its tip once', async () => {
+test('the landing of a transaction is counted once, that it ended without one once, and its tip once', async () => {
   using registry = createMetricsRegistry()
   const none = () => 0
   const metrics = senderMetrics(registry, ['path'], {
@@ -24,7 +24,7 @@ test('a transaction is counted in the first of its final states, its landing and
   )
   for (const slot of [2, 3]) metrics.finished(Object.assign(receipt, { landed: { ...landed, slot, error: null } }))
   const count = (state: string) => registry.value('sluice_sender_finished_total', { state }) ?? 0
-  assert.deepEqual(['ended', 'expired', 'landed'].map(count), [1, 0, 0])
+  assert.deepEqual(['ended', 'expired', 'landed'].map(count), [1, 0, 1])
   assert.equal(registry.value('sluice_sender_tip_lamports_total'), 1_000_000)
   assert.match(await registry.text(), /^sluice_sender_time_to_land_seconds_count\{path="path"\} 1$/m)
 })

@@ -63,7 +63,7 @@ export function senderMetrics(
   )
   const finished = registry.counter(
     'sluice_sender_finished_total',
-    'Accepted transactions that reached a final state, by the first one they reached.',
+    'Accepted transactions that reached a final state, by state; one that lands after it ended or expired counts as both.',
     { labels: { state: STATES } },
   )
   const attempts = registry.counter(
@@ -105,19 +105,22 @@ export function senderMetrics(
     read.knownSignatures,
   )
   gauge('sluice_sender_quic_connections', 'Open QUIC connections to leaders.', read.connections)
-  const [isFirstState, isFirstLanding, isFirstTip] = [createFirsts(), createFirsts(), createFirsts()]
+  const [isFirstLoss, isFirstLanding, isFirstTip] = [createFirsts(), createFirsts(), createFirsts()]
   return {
     received: (result: 'accepted' | 'duplicate' | RefusalCode) =>
       received.inc({ result: result as (typeof RESULTS)[number] }),
     limited: (limit: SenderLimitName) => limited.inc({ limit }),
-    /** Called for each settled state of a receipt. Counters are not counted back, so that each counts a transaction once. */
+    /** Called for each settled state of a receipt. Counters are not counted back: one counts its landing, and one that it ended without. */
     finished(receipt: Receipt) {
       const { state, landed, tip } = receipt
       if (state === 'accepted' || state === 'sent') return
-      if (isFirstState(receipt)) finished.inc({ state })
-      if (landed === undefined) return
+      if (landed === undefined) {
+        if (isFirstLoss(receipt)) finished.inc({ state })
+        return
+      }
       if (landed.error === null && isFirstTip(receipt)) tips.inc({}, Number(tip?.lamports ?? 0n))
       if (!isFirstLanding(receipt)) return
+      finished.inc({ state: 'landed' })
       const tookMs = landed.unixMs - receipt.acceptedUnixMs
       for (const on of pathsThatTook(receipt)) timeToLand.observe(tookMs / 1000, { path: on })
     },

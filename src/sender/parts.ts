@@ -137,7 +137,7 @@ export async function openParts(options: PartsOptions, deps: PartsDeps): Promise
   const readAccount = createAccountLookups({ callNode, clock })
   const landing = createLanding({
     freshness: opening.use(
-      createFreshness({ callNode, clock, slotMs, bestSlot, recheckingMax: Math.floor(limits.checkingMax / 8) }),
+      createFreshness({ callNode, clock, slotMs, bestSlot, recheckingMax: Math.ceil(limits.checkingMax / 8) }),
     ),
     payers: createAccountChecks(readAccount, clock),
     nonces: createAccountChecks(readAccount, clock),

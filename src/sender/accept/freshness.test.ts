@@ -120,6 +120,20 @@ test('a second lookup that finds nothing out leaves the result of the first', as
   }
 })
 
+test('a blockhash that becomes the newest while its second lookup is due is fresh, whatever that finds', async () => {
+  const clock = createManualClock()
+  let latest = 'older'
+  const callNode = async (method: string) => {
+    if (method !== 'getLatestBlockhash') return { context: { slot: 1000 }, value: false }
+    return { context: { slot: 1000 }, value: { blockhash: latest, lastValidBlockHeight: 500 } }
+  }
+  using freshness = createFreshness({ callNode, clock, slotMs: () => 400, bestSlot: () => 1000, recheckingMax: 64 })
+  const checked = freshness.check('newest')
+  await clock.advanceAsync(0)
+  latest = 'newest'
+  assert.equal(await settled(checked, clock, 400), 'fresh')
+})
+
 test('limits how many transactions wait for a second lookup; others are refused after the first, and so are those with a nonce', async () => {
   for (const blockhashOf of [(n: number) => `invented ${n}`, () => 'invented']) {
     const clock = createManualClock()

@@ -96,7 +96,11 @@ export function createFreshness({ callNode, clock, slotMs, bestSlot, recheckingM
   }
 
   async function fetchState(key: string): Promise<State> {
+    const sinceMs = clock.monotonicMs()
     const state = await lookUp(key)
+    const other = known.get(key)
+    // Another node has found it meanwhile.
+    if (other?.state === 'fresh' && other.at >= sinceMs) return 'fresh'
     const mayBeNew = state === 'expired' && wasNeverKnown(key)
     remember(known, key, { at: clock.monotonicMs(), state, mayBeNew })
     return state
@@ -104,8 +108,8 @@ export function createFreshness({ callNode, clock, slotMs, bestSlot, recheckingM
 
   async function fetchAgain(key: string): Promise<State> {
     await new Promise<void>((resolve) => clock.setTimer(slotMs(), resolve))
-    // A node that does not respond, or is behind, does not contradict the first one.
-    const state = (await lookUp(key)) === 'fresh' ? 'fresh' : 'expired'
+    // It may have been the newest in the meantime. A node that does not respond, or is behind, does not contradict the first one.
+    const state = seen.has(key) || (await lookUp(key)) === 'fresh' ? 'fresh' : 'expired'
     remember(known, key, { at: clock.monotonicMs(), state, mayBeNew: false })
     return state
   }

@@ -15,16 +15,16 @@ export function createNoPathLog({ clock, log, paths }: NoPathLogDeps): () => voi
   let isWaiting = false
   let refused = 0
 
-  function print(): void {
+  function print(text: string): void {
     isWaiting = refused > 0
     if (!isWaiting) return
-    log.warn({ paths, refused }, 'transactions are refused: no path is open')
+    log.warn({ paths, refused }, text)
     refused = 0
-    clock.setTimer(LOG_MS, print).unref?.()
+    clock.setTimer(LOG_MS, () => print('transactions were refused in the last minute: no path was open')).unref?.()
   }
 
   return () => {
     refused += 1
-    if (!isWaiting) print()
+    if (!isWaiting) print('a transaction is refused: no path is open')
   }
 }

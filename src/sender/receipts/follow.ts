@@ -88,11 +88,16 @@ export function startFollow(deps: FollowDeps): Disposable {
   /** A slow response holds up only its own batch. */
   async function pollBatches(): Promise<void> {
     workers += 1
-    for (let batch = work.shift(); batch !== undefined; batch = work.shift()) {
-      await pollStatuses(batch)
-      for (const receipt of batch.receipts) polling.delete(receipt)
+    try {
+      for (let batch = work.shift(); batch !== undefined; batch = work.shift()) {
+        const { receipts: polled } = batch
+        await pollStatuses(batch).finally(() => {
+          for (const receipt of polled) polling.delete(receipt)
+        })
+      }
+    } finally {
+      workers -= 1
     }
-    workers -= 1
   }
 
   function dueReceipts(): Receipt[] {
