@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { sourceOf } from '../../src/indexer/duckdb/ddl.ts'
 import { openDuckDatabase } from '../../src/platform/db/duckdb.ts'
 import { makeTestFolder } from '../../src/platform/files/test-folder.ts'
 import { CLICKHOUSE_ADMIN, startClickHouse } from './clickhouse.ts'
@@ -38,7 +39,7 @@ export async function openEmbedded(): Promise<TruthEngine> {
       return {
         range: (ranges[0] as unknown[]).map(Number) as [number, number],
         // Rows and ranges change in one transaction, so there are no rows beyond the range.
-        rowsOf: (table, columns) => rowsOf(`SELECT ${columns.join(', ')} FROM base.${table}`),
+        rowsOf: (table, columns) => rowsOf(`SELECT ${columns.join(', ')} FROM base.${sourceOf(table)}`),
         async [Symbol.asyncDispose]() {
           connection[Symbol.dispose]()
           database[Symbol.dispose]()

@@ -16,6 +16,8 @@ function openRig(atServer: readonly string[] = [], refusal?: string) {
   const run: string[] = []
   const live = new Set(['u_a', 'u_b'])
   const revoked = new Set(['u_old'])
+  /** How the statements begin that are refused. */
+  let refused = ''
   let listings = 0
   let underWay = 0
   let mostUnderWay = 0
@@ -26,7 +28,7 @@ function openRig(atServer: readonly string[] = [], refusal?: string) {
     {
       link: {
         async run(statement) {
-          if (refusal !== undefined) throw new ClickHouseRefusal(refusal)
+          if (refusal !== undefined && statement.startsWith(refused)) throw new ClickHouseRefusal(refusal)
           run.push(statement)
           underWay += 1
           mostUnderWay = Math.max(mostUnderWay, underWay)
@@ -62,7 +64,10 @@ function openRig(atServer: readonly string[] = [], refusal?: string) {
     listings: () => listings,
     mostUnderWay: () => mostUnderWay,
     changed: () => changed(),
-    refuse: (text: string | undefined) => void (refusal = text),
+    refuse(text: string | undefined, statements = '') {
+      refusal = text
+      refused = statements
+    },
   }
 }
 
@@ -218,7 +223,7 @@ describe('accounts on the server', () => {
     const made = accounts.ensure({ username: 'u_a', password: 'x', plan: 'pro' })
     revoke('u_a')
     changed()
-    await made
+    await assert.rejects(made, /revoked/)
     await new Promise(setImmediate)
     const ofUser = run.filter((statement) => /^(CREATE|DROP) USER/.test(statement))
     assert.equal(ofUser.at(-1), 'DROP USER IF EXISTS u_a')
@@ -236,5 +241,22 @@ describe('accounts on the server', () => {
     }
     assert.equal(run.filter((statement) => statement.startsWith('CREATE ROLE')).length, 1)
     assert.equal(run.filter((statement) => statement.startsWith('CREATE USER')).length, 2)
+  })
+
+  test('that cannot be created because their plan was lost again are created with it by the next query', async () => {
+    const { accounts, run, clock, refuse } = openRig()
+    const logins = ['u_a', 'u_b'].map((username) => ({ username, password: 'x', plan: 'pro' }))
+    for (const login of logins) await accounts.ensure(login)
+    const [a, b] = logins as [(typeof logins)[0], (typeof logins)[0]]
+    assert.equal(accounts.lost(a, clock.monotonicMs()), true)
+    await accounts.ensure(a)
+    clock.advance(20_000)
+    assert.equal(accounts.lost(b, clock.monotonicMs()), true)
+    refuse('Code: 511. There is no role pro', 'CREATE USER')
+    await assert.rejects(accounts.ensure(b), /not ready/)
+    refuse(undefined)
+    run.length = 0
+    await accounts.ensure(b)
+    assert.equal(run.filter((statement) => statement.startsWith('CREATE ROLE')).length, 1)
   })
 })

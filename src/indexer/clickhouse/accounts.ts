@@ -95,9 +95,16 @@ export function createClickHouseAccounts(
     await ensurePlan(plan)
     try {
       await runAll(userStatements({ username, sha256, hosts, plan, database: limits.database }))
+    } catch (error) {
+      // What the account depends on may have been lost.
+      plans.delete(plan)
+      throw error
     } finally {
       // Revoked meanwhile: it may have been dropped before it was created.
-      if (stateOf(username) !== 'active') checks.check(atServer.add(username))
+      if (stateOf(username) !== 'active') {
+        atServer.add(username)
+        checks.check([username])
+      }
     }
   }
 
@@ -141,6 +148,10 @@ export function createClickHouseAccounts(
     })
   }
 
+  function refuseRevoked(username: string): void {
+    if (stateOf(username) !== 'active') throw new QueryError('AUTHENTICATION_FAILED', 'This login was revoked.')
+  }
+
   listOnce()
   const listening = onChange(() => {
     listOnce()
@@ -149,7 +160,7 @@ export function createClickHouseAccounts(
 
   return {
     async ensure({ username, password, plan }) {
-      if (stateOf(username) !== 'active') throw new QueryError('AUTHENTICATION_FAILED', 'This login was revoked.')
+      refuseRevoked(username)
       const sha256 = createHash('sha256').update(password).digest('hex')
       let user = users.get(username)
       if (user?.sha256 !== sha256 || user.plan !== plan) {
@@ -164,6 +175,7 @@ export function createClickHouseAccounts(
       }
       try {
         await user.made
+        refuseRevoked(username)
       } catch (error) {
         if (!(error instanceof ClickHouseRefusal)) throw error
         refusalLog(

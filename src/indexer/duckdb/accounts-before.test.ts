@@ -222,15 +222,6 @@ describe('the accounts table', () => {
       assert.deepEqual(await stateOf(database), { last: [12, 1], ...expected })
       assert.deepEqual(await read(database, 'SELECT count(*) FROM base._accounts_recent'), [[0n]])
     })
-
-    test('keeps a state that is newer than the one that is moved', async () => {
-      const { database, store } = await openMemory({ recentRowsMaxOf: () => 0 })
-      using _ = database
-      using connection = await database.connect()
-      await connection.run(`INSERT INTO base.accounts VALUES ${valuesOf('a', 11, 0, 2)}`)
-      await store.write(accountBatchOf([{ slot: 10, balances: { a: 1, b: 1 } }], { finalizedSlot: 10 }))
-      assert.deepEqual(await stateOf(database), { a: [11, 2], b: [10, 1] })
-    })
   })
 
   test('stays as it is when a move fails, which is reported, and a later move succeeds', async () => {

@@ -28,16 +28,19 @@ export function countRecent(finalizedSlot: number): string {
   return `SELECT count(*) FROM ${RECENT} WHERE slot <= ${finalizedSlot}`
 }
 
-/** A version without the recent table writes to the accounts table. What that has is newer than the recent states from before. */
+/**
+ * A version without the recent table writes to the accounts table. What that has is newer than the recent states from before. The slot of the oldest one
+ * leaves out the parts of the accounts table that are older still.
+ */
 export const DELETE_OUTDATED = `DELETE FROM ${RECENT} r USING ${SETTLED} s
-  WHERE s.pubkey = r.pubkey AND (s.slot > r.slot OR (s.slot = r.slot AND s.write_version > r.write_version))`
+  WHERE s.slot >= (SELECT coalesce(min(slot), 0) FROM ${RECENT}) AND s.pubkey = r.pubkey
+  AND (s.slot > r.slot OR (s.slot = r.slot AND s.write_version > r.write_version))`
 
-/** Moves the final states, of which none replaces a newer one. A state that a later block may restore is not touched: it is in a table of its own. */
+/** Moves the final states. A state that a later block may restore is not touched: it is in a table of its own. */
 export function settleAccounts(finalizedSlot: number): string[] {
   const columns = tableOf('accounts').columns.map(({ name }) => name)
   const final = `FROM ${RECENT} WHERE slot <= ${finalizedSlot}`
   return [
-    DELETE_OUTDATED,
     `DELETE FROM ${SETTLED} WHERE pubkey IN (SELECT pubkey ${final})`,
     `INSERT INTO ${SETTLED} SELECT ${columns.join(', ')} ${final}`,
     `DELETE ${final}`,

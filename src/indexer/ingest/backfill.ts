@@ -3,6 +3,7 @@ import type { Clock } from '../../core/clock.ts'
 import { messageOf } from '../../core/error.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { StoreProcess } from '../store/process.ts'
+import { MOVE_FAILED } from './batch-writer.ts'
 import type { BlockFetch } from './block-fetch.ts'
 import type { BlockLink } from './frontier.ts'
 import type { SlotRange } from './slot-ranges.ts'
@@ -201,7 +202,7 @@ class BackfillRun {
     assert(first !== undefined && last !== undefined)
     // Slots between a block and its parent were skipped. The first block of a chain has no parent.
     const range = { from: first.slot === 0 ? 0 : first.parentSlot + 1, to: last.slot }
-    await store.ask({
+    const reason = await store.ask({
       kind: 'write',
       ids: links.map(({ id }) => id),
       name: `${range.from}-${range.to}:${last.blockhash}`,
@@ -209,6 +210,7 @@ class BackfillRun {
       finalizedSlot: last.slot,
       tipSlot: last.slot,
     })
+    if (reason !== null) this.#deps.log.warn({ reason }, MOVE_FAILED)
     this.#blocks += links.length
     this.#previous = last
     this.#nextSlot = last.slot + 1

@@ -38,7 +38,7 @@ export type BatchWriterDeps = {
 
 /** Attempts to write the same batch before the store process is considered broken. */
 const WRITE_TRIES = 4
-const MOVE_FAILED = 'final states of accounts were not moved to their table; tried again after more batches'
+export const MOVE_FAILED = 'final states of accounts were not moved to their table; tried again after more batches'
 
 /** Writes blocks in batches, in the order of the chain. Blocks of an abandoned fork are deleted in the same write as the blocks that replace them. */
 export class BatchWriter {

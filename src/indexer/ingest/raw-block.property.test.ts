@@ -5,6 +5,8 @@ import { checkProperty, createRandom, mutate } from '../../../test/support/prope
 import { BlockFault } from '../../solana/chain-block.ts'
 import { geyserBytesOf } from '../../solana/geyser/test-block.ts'
 import { blockJsonOf } from '../../solana/json/test-block.ts'
+import { BatchRows } from './batch-rows.ts'
+import { addBlockRow, addTransactionRows, type BlockHead } from './block-rows.ts'
 import { decodeRawBlock, type RawBlock } from './raw-block.ts'
 import { makeTestChain } from './test-blocks.ts'
 
@@ -18,14 +20,19 @@ const VALUES = fc.constantFrom(
   ...['{"toString":0,"valueOf":0}', '{"__proto__":null}', `"${'9'.repeat(30_000)}"`, '9'.repeat(400)],
 )
 
-/** The block, or the fault that tells why the bytes are none. Any other error is thrown. */
-function decodeOrFault(raw: RawBlock): unknown {
+/** The block with its rows, or the fault that tells why the bytes are none. Any other error is thrown. */
+function decodeOrFault(raw: RawBlock): void {
+  const rows = new BatchRows()
+  let head: BlockHead
   try {
-    return decodeRawBlock(raw).block
+    const { block } = decodeRawBlock(raw)
+    head = addTransactionRows(rows, block, { includeVotes: true, includeLogs: true })
   } catch (error) {
-    if (error instanceof BlockFault) return error
+    // A value that its column cannot have is refused with the block.
+    if (error instanceof BlockFault || error instanceof RangeError) return
     throw error
   }
+  addBlockRow(rows, head, { commitment: 'confirmed', source: 'stream' })
 }
 
 const MARK = 'damaged'

@@ -28,8 +28,8 @@ export function decodeRawBlock(raw: RawBlock): DecodedBlock {
   if (!Number.isSafeInteger(slot) || !Number.isSafeInteger(blockHeight))
     throw new BlockFault(`slot ${slot} or height ${blockHeight} is no count`)
   if (!(blockTime >= 0 && blockTime <= TIME_MAX)) throw new BlockFault(`block time ${blockTime} is out of range`)
-  // The first block of a chain has its own slot as that of its parent.
-  if (parentSlot >= slot && slot > 0) throw new BlockFault(`parentSlot ${parentSlot} is not before slot ${slot}`)
+  // The first block of a chain, in slot 0, has its own slot as that of its parent.
+  if (parentSlot >= Math.max(slot, 1)) throw new BlockFault(`parentSlot ${parentSlot} is not before slot ${slot}`)
   return decoded
 }
 
