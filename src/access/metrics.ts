@@ -90,7 +90,7 @@ export function accessMetrics(registry: MetricsRegistry, read: AccessReadings = 
   )
   counter(
     'sluice_access_usage_lost_total',
-    'Usage rows dropped because the store could not be written; one for a damaged file of usage, whose rows are not known.',
+    'Usage rows dropped because the store could not be written.',
     () => read.usage().lostRows,
   )
   gauge(

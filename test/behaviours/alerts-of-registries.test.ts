@@ -142,10 +142,7 @@ describe('alerts on the samples of a registry', () => {
       const full = async () => {
         throw new ServiceError('disk-full', 'no space')
       }
-      const spool = {
-        ...{ name: 'spool', found: undefined, isDamaged: false, save: full, clear: full },
-        [Symbol.asyncDispose]: async () => {},
-      }
+      const spool = { name: 'spool', found: undefined, save: full, clear: full, [Symbol.asyncDispose]: async () => {} }
       const usage = startUsage({
         ...{ store: { addUsage: away }, calendar: new Calendar(clock), clock, log: silentLogger, spool },
         waitingRowsMax: 10,

@@ -1,14 +1,11 @@
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { createManualClock } from '../../core/clock.ts'
 import { openCheckpointFile } from '../../platform/files/checkpoint-file.ts'
 import { makeTestFolder } from '../../platform/files/test-folder.ts'
 import { silentLogger } from '../../platform/telemetry/logger.ts'
 import type { UsageRow } from '../store/model.ts'
 import { UsageQueue } from './queue.ts'
 import { openUsageSpool, type SpooledUsage } from './spool.ts'
-import { UsageWriter } from './writer.ts'
 
 const counts = (calls: number) => ({ calls, units: 2 * calls, refused: 0 })
 const row = (subscriptionId: string, methods?: UsageRow['methods']): UsageRow => ({
@@ -43,19 +40,6 @@ test('the next process finds every row as it was saved, with its methods', async
   }
   await using next = await openUsageSpool(folder.file('usage-spool'), { log: silentLogger })
   assert.deepEqual(next.found, usage)
-})
-
-test('a damaged spool is counted as lost usage', async () => {
-  using folder = makeTestFolder()
-  const clock = createManualClock(3_600_000)
-  const state = async () => {
-    await using spool = await openUsageSpool(folder.file('usage-spool'), { log: silentLogger })
-    const store = { addUsage: async () => {} }
-    return new UsageWriter({ store, clock, log: silentLogger, spool, spoolId: 'spool', waitingRowsMax: 1 }).state()
-  }
-  assert.equal((await state()).lostRows, 0)
-  for (const ending of ['a', 'b']) writeFileSync(folder.file(`usage-spool.${ending}`), 'damaged')
-  assert.equal((await state()).lostRows, 1)
 })
 
 test('a spool from before bytes were counted is read, with no bytes', async () => {

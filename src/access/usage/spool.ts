@@ -21,8 +21,6 @@ export type UsageSpool = AsyncDisposable & {
   readonly name: string
   /** What the process before this one left. */
   readonly found: SpooledUsage | undefined
-  /** Whether that cannot be read. */
-  readonly isDamaged: boolean
   /** Resolves when it is on the disk. */
   save(usage: SpooledUsage): Promise<void>
   /** Nothing is left to be written. */
@@ -44,7 +42,6 @@ export async function openUsageSpool(path: string, { log }: { readonly log: Logg
   return {
     name: file.name,
     found: file.found === '' ? undefined : parseSpool(file.found),
-    isDamaged: file.isDamaged,
     save: async (usage) => file.save(await printSpool(usage)),
     async clear() {
       await file.save('').catch(async (error: unknown) => {

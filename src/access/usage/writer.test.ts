@@ -48,7 +48,6 @@ function createDisk() {
       return {
         name: 'spool',
         found: disk.saved === undefined ? undefined : (JSON.parse(disk.saved) as SpooledUsage),
-        isDamaged: false,
         async save(usage) {
           if (disk.isFull()) throw new ServiceError('disk-full', 'no space is left on the disk of spool')
           disk.saved = JSON.stringify(usage)

@@ -15,7 +15,7 @@ export type UsageState = {
   readonly waitingRows: number
   /** Those of them that are on the disk of the state folder as well. */
   readonly spooledRows: number
-  /** Rows dropped because the store could not be written and the maximum was reached; one for a damaged spool, whose rows are not known. */
+  /** Rows dropped because the store could not be written and the maximum was reached. */
   readonly lostRows: number
   readonly flushes: number
   /** Failed writes to the store, each followed by a save on the disk. */
@@ -56,7 +56,7 @@ export class UsageWriter {
   /** Counts the plans. */
   #plan = 0
   #isClosing = false
-  #lostRows: number
+  #lostRows = 0
   #flushes = 0
   #failures = 0
   #failing: UsageState['failing']
@@ -64,7 +64,6 @@ export class UsageWriter {
   constructor(deps: UsageWriterDeps) {
     this.#deps = deps
     this.#spooled = new SpoolState(deps)
-    this.#lostRows = deps.spool?.isDamaged === true ? 1 : 0
     const found = deps.spool?.found
     this.#id = found?.id ?? deps.spoolId
     if (found === undefined) return
