@@ -150,12 +150,9 @@ const fields = z.strictObject({
 })
 
 /** Each block that is searched for logs costs a unit, and no client can save up more than its burst. */
-export const executionOptions = fields.refine(
-  ({ enabled, rpc, work }) => !enabled || rpc.logBlocksMax <= work.burstUnits,
-  {
-    path: ['rpc', 'logBlocksMax'],
-    error: 'must not be above execution.work.burstUnits: a call for more blocks would be refused whenever it comes',
-  },
-)
+export const executionOptions = fields.refine(({ rpc, work }) => rpc.logBlocksMax <= work.burstUnits, {
+  path: ['rpc', 'logBlocksMax'],
+  error: 'must not be above execution.work.burstUnits: a call for more blocks would be refused whenever it comes',
+})
 
 export type ExecutionOptions = z.output<typeof executionOptions>

@@ -164,10 +164,6 @@ test('a call for logs can be paid from what a client saves up, also with the def
     { rpc: { logBlocksMax: 5000 }, work: { burstUnits: 1000 } },
   ])
     assert.deepEqual(refused({ execution }), ['execution.rpc.logBlocksMax'])
-  for (const execution of [
-    { rpc: { logBlocksMax: 10_000 } },
-    { work: { burstUnits: 1000 } },
-    { enabled: false, rpc: { logBlocksMax: 5000 }, work: { burstUnits: 1000 } },
-  ])
+  for (const execution of [{ rpc: { logBlocksMax: 10_000 } }, { work: { burstUnits: 1000 } }])
     assert.deepEqual(refused({ execution }), [])
 })
