@@ -22,7 +22,7 @@ export function errorsPage(): string {
     [
       '# Errors',
       GENERATED,
-      'All errors that Sluice itself returns. Errors of upstream nodes pass through unchanged. A refused call is neither forwarded nor charged; what fails its checks, such as a body that is no JSON, is charged beyond 10 per second of a subscription, after a burst of 100. An error about the response to a forwarded call, which stays charged, has `data.charged`.',
+      'All errors that Sluice itself returns. Errors of upstream nodes pass through unchanged. A refused call is neither forwarded nor charged; what fails its checks, such as a body that is no JSON, is charged beyond 10 per second of a subscription, after a burst of 100; each 16 KiB of it count as one more. An error about the response to a forwarded call, which stays charged, has `data.charged`.',
       '## Exit codes of the command line',
       table(
         ['code', 'meaning', 'retry'],

@@ -140,7 +140,7 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
   const accounts = createSweep(ledger, clock)
   const sweep = () => {
     calendar.update(clock.monotonicMs())
-    void accounts.run()
+    void accounts.run().catch((error: unknown) => log.error({ err: error }, 'idle accounts could not be closed'))
     months.run()
   }
   const reportUsage = () =>

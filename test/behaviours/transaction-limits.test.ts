@@ -7,14 +7,7 @@ import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
 import { encodeParsedTransaction } from '../support/encode-transaction.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { createLookupTable } from '../support/lookup-table.ts'
-import {
-  MEMO_PROGRAM,
-  MIN_TIP,
-  type SenderGiven,
-  startChainAndSender,
-  TIP_KEYS,
-  walletOf,
-} from '../support/sender.ts'
+import { MEMO_PROGRAM, MIN_TIP, type SenderGiven, startChainAndSender, TIP_KEYS, walletOf } from '../support/sender.ts'
 
 const SYSTEM_PROGRAM = new Uint8Array(32)
 const PAYER = walletOf(0)

@@ -5,14 +5,14 @@ import { bad, type Finding, ok } from '../../processes/compose/config/finding.ts
 import type { Settings } from '../../processes/compose/config/settings.ts'
 import type { SettingsSource } from '../find-settings.ts'
 
-/** The end of the finding about a variable that only the running process has. */
-export const IN_PROCESS = 'in the environment of the running process'
+/** The end of the finding about a variable that only the running process may have. */
+export const IN_PROCESS = 'only in the environment of the process, which cannot be seen here'
 
 type ToCheck = Pick<Settings, 'config' | 'loaded'> & { readonly parts: readonly ConfigPart[] }
 
 /**
  * Every secret that the process reads can be read, and its file is private: those of sections that it does not use may belong to another user. The
- * environment of a running process is its own: it checked it when it started.
+ * environment of a running process is its own: what it has read it checked when it started.
  */
 export async function checkSecrets(
   { config, loaded, parts }: ToCheck,

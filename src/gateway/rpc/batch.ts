@@ -94,7 +94,7 @@ export function createForwardBatch({
         const charged = chargeRefused(caller, bytes / items.length)
         refusedCost += charged.cost
         lastLimit = charged.refusal ?? lastLimit
-        parts.push({ text: charged.refusal ? errorResponse(charged.refusal, request, 'null') : item.refusal })
+        parts.push({ text: charged.refusal ? errorResponse(charged.refusal, request, item.id) : item.refusal })
         continue
       }
       const { call } = item

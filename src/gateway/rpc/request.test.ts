@@ -54,7 +54,11 @@ test('refuses an invalid item with -32600 and its id where that is valid', () =>
   ]
   for (const [text, id] of cases) {
     const body = read(text)
-    assert.deepEqual(body, { kind: 'calls', batch: false, items: [{ refusal: refusal('invalid-request', id) }] }, text)
+    assert.deepEqual(
+      body,
+      { kind: 'calls', batch: false, items: [{ refusal: refusal('invalid-request', id), id }] },
+      text,
+    )
   }
 })
 

@@ -11,7 +11,8 @@ export type RpcRequest = RefusableRequest & {
 export const JSON_DEPTH_MAX = 32
 
 /** A call, or the response that refuses the item. */
-export type RpcItem = { readonly call: RpcCall } | { readonly refusal: string }
+/** A call, or the response that refuses one, with its id as JSON. */
+export type RpcItem = { readonly call: RpcCall } | { readonly refusal: string; readonly id: string }
 
 export type RpcBody =
   | { readonly kind: 'calls'; readonly batch: boolean; readonly items: readonly RpcItem[] }
@@ -24,7 +25,7 @@ export function readRpcBody(text: string, limits: { readonly batchItems: number 
   if (body.kind === 'batch-too-long') return { kind: 'too-many', limit: limits.batchItems }
   if (body.kind !== 'calls') return { kind: 'refused', response: refuseBody(body.kind, request) }
   const items = body.items.map((item) =>
-    'call' in item ? item : { refusal: refuseBody('invalid-request', request, item.invalidId) },
+    'call' in item ? item : { refusal: refuseBody('invalid-request', request, item.invalidId), id: item.invalidId },
   )
   return { kind: 'calls', batch: body.batch, items }
 }

@@ -15,7 +15,7 @@ test('reads host, port, TLS, user and database', () => {
 
 test('parameters and a fragment have no effect, and no host is this machine', () => {
   const location = { host: 'h', port: 6379, tls: false, user: undefined, database: 2 }
-  for (const url of ['redis://h/2?db=1', 'redis://h/2?', 'redis://h/2#main', 'redis://h/2?family=4#main'])
+  for (const url of ['redis://h/2?', 'redis://h/2#main', 'redis://h/2?family=4#main'])
     assert.deepEqual(parseRedisUrl(url), location, url)
   assert.deepEqual(parseRedisUrl('redis:///2'), { ...location, host: 'localhost' })
   assert.deepEqual(parseRedisUrl('redis://'), { ...location, host: 'localhost', database: 0 })
@@ -31,6 +31,8 @@ test('refuses what is no address, a password, and a database that is no number, 
     ['redis://h:70000', /port is no number up to 65535/],
     ['redis://h:port', /port is no number up to 65535/],
     ['redis://h:0', /port 0/],
+    ['redis://h?db=3', /parameter db/],
+    ['redis://h?password=hunter2', /parameter password/],
     ['redis://%zz@h', /user name/],
     ['http://h', /not a redis/],
     ['nonsense', /not a redis/],

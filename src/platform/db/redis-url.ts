@@ -14,13 +14,18 @@ const DEFAULT_PORT = 6379
 /** No server has more databases than this: SELECT takes a number of 32 bits. */
 const DATABASE = /^\/?(\d{0,9})$/
 
-/** Reads `redis://USER@HOST:PORT/NUMBER`, with `rediss` for TLS; parameters have no effect, and without a host it is this machine. A password in the address is refused: it would end up in process lists and backups of the config. */
+/** What other clients read from parameters, and this address has elsewhere. */
+const ELSEWHERE = ['db', 'database', 'user', 'username', 'password']
+
+/** Reads `redis://USER@HOST:PORT/NUMBER`, with `rediss` for TLS; other parameters have no effect, and without a host it is this machine. A password in the address is refused: it would end up in process lists and backups of the config. */
 export function parseRedisUrl(text: string): RedisLocation {
   const url = URL.parse(text)
   if (url === null) throw invalid('is not a redis:// address, or its port is no number up to 65535')
   if (!/^rediss?:$/.test(url.protocol)) throw invalid('is not a redis:// address')
   if (url.password !== '') throw invalid('contains a password')
   if (url.port === '0') throw invalid('has the port 0')
+  const elsewhere = ELSEWHERE.find((name) => url.searchParams.has(name))
+  if (elsewhere !== undefined) throw invalid(`has the parameter ${elsewhere}, which is not read`)
   const database = DATABASE.exec(url.pathname)?.[1]
   if (database === undefined) throw invalid('names a database that is no number')
   return {

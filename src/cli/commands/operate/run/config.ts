@@ -34,7 +34,7 @@ export async function checkConfig(this: CliContext, flags: CheckFlags): Promise<
   if (flags.json === true) return printJson(this, { ok: true, file: loaded.file ?? null })
   for (const key of secretRefsOf({ config, loaded }, Object.keys(config) as ConfigPart[]).keys())
     if (!parts.includes(key.split('.')[0] as ConfigPart))
-      write(this, `not checked: ${key}: this process does not use it; --for names another process`)
+      write(this, `not checked: ${key}: this process does not use it`)
   for (const { message } of findings) if (message.endsWith(IN_PROCESS)) write(this, `not checked: ${message}`)
   write(this, loaded.file === undefined ? 'no config file: all defaults apply' : `${loaded.file} is valid`)
 }
