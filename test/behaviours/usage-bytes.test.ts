@@ -218,7 +218,8 @@ async function receiveAndLeave(gateway: ServedGateway, node: FakeNode): Promise<
   let bytes = 0
   client.socket.on('message', (data: Buffer) => (bytes += data.length))
   await client.call('accountSubscribe', ['key'])
-  for (let at = 0; at < 100; at++) node.notify('accountSubscribe', textOf(100_000))
+  // No more than may wait for a client that a busy machine lets read late.
+  for (let at = 0; at < 30; at++) node.notify('accountSubscribe', textOf(100_000))
   await until('some have come', () => bytes > 1_000_000)
   client.socket.terminate()
   for (let at = 0; at < 100; at++) node.notify('accountSubscribe', textOf(100_000))
