@@ -11,14 +11,14 @@ const PATH_START = /(?:^|\()[.~]{0,2}\//
 /** A longer path is not searched; what follows it is masked. */
 const PATH_CHARS_MAX = 256
 const ORDINARY_WORD = /^[a-z]{1,12}[.:]?$/
-/** The part between `://` and `@`, except the placeholder of examples. */
+/** The part between `://` and `@`. In examples this is the word USER, which is shown. */
 const USER_INFO = /(:\/\/)(?!USER@)[^\s/?#@"']+@/g
 /** A question mark between two parts of an address: a query string. */
 const QUERY = /(?<=[\w/\])%.~:*-])\?(?!\[query\])[\w%&=+~-][^\s"<>]*/g
 /** A header in its wire form. */
 const HEADER_VALUE =
   /\b((?:proxy-)?authorization|x-token|(?:x-)?api[-_]key|x-clickhouse-key|(?:set-)?cookie)("?\s*[:=]\s*"?)(?!\[redacted|Basic\b|Bearer\b)([^\s"',;&}]+)/gi
-/** Other names only with a value assigned, not within a sentence. Switches and the placeholders of examples are shown. */
+/** Other names only with a value assigned, not within a sentence. Switches, and the words `file:PATH` and `env:NAME` of examples, are shown. */
 const ASSIGNED_VALUE =
   /(api-?key|password|passwd|passphrase|secret|ticket|token)("?\s*=\s*"?|"\s*:\s*"?)(?!\[redacted|(?:true|false|file:PATH|env:NAME)\.?(?:[\s"',;&}]|$))([^\s"',;&}]+)/gi
 /** Characters that JSON does not escape but a terminal or line reader may interpret: DEL, C1, line separators, direction marks. */

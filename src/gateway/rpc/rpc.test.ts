@@ -181,7 +181,14 @@ test('a batch whose items fail their checks is refused where the plan has no uni
   const on = open({ kind: 'no-upstream', isSent: false })
   on.respond(`{${' '.repeat((FREE_REFUSALS.burst - 1) * 16 * 1024 - 1)}`)
   on.setUnits(0)
-  const refused = on.respond('[7,8]')
+  const refused = on.respond('[{"id":7},{"id":8}]')
   assert.equal(refused.status, 429)
-  assert.match(String(refused.body), /-32429.*-32429/)
+  const items = JSON.parse(String(refused.body)) as { id: number; error: { code: number } }[]
+  assert.deepEqual(
+    items.map(({ id, error }) => [id, error.code]),
+    [
+      [7, -32429],
+      [8, -32429],
+    ],
+  )
 })

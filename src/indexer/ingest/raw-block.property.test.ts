@@ -20,7 +20,7 @@ const VALUES = fc.constantFrom(
   ...['{"toString":0,"valueOf":0}', '{"__proto__":null}', `"${'9'.repeat(30_000)}"`, '9'.repeat(400)],
 )
 
-/** The block with its rows, or the fault that tells why the bytes are none. Any other error is thrown. */
+/** Decodes the block and makes its rows, or finds the fault with its reason. Any other error is thrown. */
 function decodeOrFault(raw: RawBlock): void {
   const rows = new BatchRows()
   let head: BlockHead

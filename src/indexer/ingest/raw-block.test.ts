@@ -60,7 +60,7 @@ test('a value of getBlock that no block has is a fault', () => {
   }
 })
 
-test('a time, height or slot that its column cannot have is a fault, also of a block without transactions', () => {
+test('a time, height, slot or slot of the parent that its column cannot have is a fault, also of a block without transactions', () => {
   const block = { ...(CHAIN[0] as ChainBlock), transactions: [], rewards: [] }
   const { slot } = block
   const invalid: Partial<ChainBlock>[] = [
@@ -76,6 +76,10 @@ test('a time, height or slot that its column cannot have is a fault, also of a b
     if (values.slot === undefined)
       assert.throws(() => decodeRawBlock({ slot, source: 'backfill', bytes: response }), BlockFault)
   }
+  // The first block of a chain has its own slot as that of its parent, and no other.
+  decodeRawBlock({ slot: 0, source: 'stream', bytes: geyserBytesOf({ ...block, slot: 0, parentSlot: 0 }) })
+  const bytes = geyserBytesOf({ ...block, slot: 0, parentSlot: 2 ** 60 })
+  assert.throws(() => decodeRawBlock({ slot: 0, source: 'stream', bytes }), BlockFault)
   for (const blockTime of [undefined, 0, 2 ** 32 - 1])
     decodeRawBlock({ slot, source: 'stream', bytes: geyserBytesOf({ ...block, blockTime }) })
 })

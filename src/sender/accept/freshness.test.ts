@@ -134,6 +134,24 @@ test('a blockhash that becomes the newest while its second lookup is due is fres
   assert.equal(await settled(checked, clock, 400), 'fresh')
 })
 
+test('a lookup at a node that does not know a blockhash yet does not hide that another one has found it meanwhile', async () => {
+  const clock = createManualClock()
+  const asked: ((value: unknown) => void)[] = []
+  const callNode = async (method: string) =>
+    method === 'isBlockhashValid' ? new Promise<unknown>((resolve) => asked.push(resolve)) : undefined
+  using freshness = createFreshness({ callNode, clock, slotMs: () => 400, bestSlot: () => 1000, recheckingMax: 64 })
+  const first = freshness.check('new')
+  asked[0]?.({ context: { slot: 1000 }, value: false })
+  await clock.advanceAsync(400)
+  const second = freshness.check('new')
+  assert.equal(asked.length, 3, 'the second lookup of the first check, and one of the second check')
+  asked[1]?.({ context: { slot: 1000 }, value: true })
+  assert.equal(await first, 'fresh')
+  asked[2]?.({ context: { slot: 1000 }, value: false })
+  assert.equal(await second, 'fresh')
+  assert.equal(freshness.check('new'), 'fresh')
+})
+
 test('limits how many transactions wait for a second lookup; others are refused after the first, and so are those with a nonce', async () => {
   for (const blockhashOf of [(n: number) => `invented ${n}`, () => 'invented']) {
     const clock = createManualClock()

@@ -108,6 +108,20 @@ describe('reports of usage', () => {
     assert.deepEqual([views.size, pages], [1, 3], 'on one connection')
   })
 
+  test('a report that reads too many rows is refused, also one of a customer', async () => {
+    using folder = makeTestFolder()
+    await using api = await openReports(folder.path)
+    const row = { subscriptionId: 'sub_x', hour: HOUR, interface: 'rpc' as const, ...COUNTS, bytes: 0 }
+    const page = Array.from({ length: 100_000 }, () => row)
+    replaceReads(api.store, () => ({
+      async *usagePages() {
+        for (let at = 0; at < 21; at++) yield page
+      },
+    }))
+    for (const query of [{}, { customer: 'acme' }])
+      await assert.rejects(api.call('usage', { ...CALL, query }), /a report reads at most 2000000 rows/)
+  })
+
   test('a report ends when its client is gone, and releases the connection to the store', async () => {
     using folder = makeTestFolder()
     await using api = await openReports(folder.path)
