@@ -8,7 +8,7 @@ import { ERRORS, type ErrorContext } from '../contract/errors.ts'
 import { LIMIT_LABELS } from '../contract/limits.ts'
 import type { HeldBytesLimit } from '../platform/http/held-bytes.ts'
 import type { RefusalRecorder } from '../platform/telemetry/refusal-log.ts'
-import type { UpstreamFailure } from '../upstreams/http-call.ts'
+import type { UpstreamFailure } from '../upstreams/response.ts'
 
 /** A refusal, independent of the protocol that carries it. A refused call is neither forwarded nor charged, unless its data has `charged`, or its checks failed beyond `FREE_REFUSALS`. */
 export type Refusal = {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createManualClock } from '../core/clock.ts'
 import { createCallNode } from './call-node.ts'
-import type { UpstreamResponse } from './http-call.ts'
+import type { UpstreamResponse } from './response.ts'
 
 test('a response that does not end in time is aborted, also when it has begun', async () => {
   const clock = createManualClock()

@@ -7,8 +7,9 @@ import { advanceUntil, rpcBody, startRig, textOf } from '../../test/faults/upstr
 import { createManualClock } from '../core/clock.ts'
 import { systemClock } from '../platform/process/clock.ts'
 import { until } from '../platform/process/test-wait.ts'
-import { type UpstreamResponse, upstreamRequest } from './http-call.ts'
+import { upstreamRequest } from './http-call.ts'
 import { createClientView } from './pool/pool.ts'
+import type { UpstreamResponse } from './response.ts'
 import type { Upstream } from './upstream.ts'
 
 const read = (upstream: Upstream) => upstream.forwardAsync(upstreamRequest('getBalance', rpcBody('getBalance')))

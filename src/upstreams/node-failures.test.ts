@@ -4,7 +4,8 @@ import { startFakeNode } from '../../test/faults/fake-node.ts'
 import { rpcBody, startRig, textOf } from '../../test/faults/upstreams-rig.ts'
 import { systemClock } from '../platform/process/clock.ts'
 import { until } from '../platform/process/test-wait.ts'
-import { type UpstreamRequest, type UpstreamResponse, upstreamRequest } from './http-call.ts'
+import { type UpstreamRequest, upstreamRequest } from './http-call.ts'
+import type { UpstreamResponse } from './response.ts'
 
 /** One node on real time; probing is slow so that only the calls of a test count. */
 async function oneNode() {

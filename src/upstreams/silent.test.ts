@@ -5,8 +5,9 @@ import { type FaultProxy, startFaultProxy } from '../../test/faults/fault-proxy.
 import { advanceUntil, rpcBody, startRig } from '../../test/faults/upstreams-rig.ts'
 import { createManualClock, type ManualClock } from '../core/clock.ts'
 import { until } from '../platform/process/test-wait.ts'
-import { type UpstreamResponse, upstreamRequest } from './http-call.ts'
+import { upstreamRequest } from './http-call.ts'
 import type { UpstreamsOptionsInput } from './options.ts'
+import type { UpstreamResponse } from './response.ts'
 
 const OUT_WITHIN_MS = 2000
 

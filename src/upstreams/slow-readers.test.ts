@@ -4,7 +4,8 @@ import { startFakeNode } from '../../test/faults/fake-node.ts'
 import { rpcBody, startRig } from '../../test/faults/upstreams-rig.ts'
 import { systemClock } from '../platform/process/clock.ts'
 import { until } from '../platform/process/test-wait.ts'
-import { type UpstreamResponse, upstreamRequest } from './http-call.ts'
+import { upstreamRequest } from './http-call.ts'
+import type { UpstreamResponse } from './response.ts'
 
 const LARGE = `"${'x'.repeat(200_000)}"`
 

@@ -4,9 +4,9 @@ import type { Clock, ManualClock } from '../../src/core/clock.ts'
 import { createSeededRandom } from '../../src/core/random.ts'
 import { createLogger } from '../../src/platform/telemetry/logger.ts'
 import { createMetricsRegistry, type MetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
-import type { UpstreamResponse } from '../../src/upstreams/http-call.ts'
 import { parseUpstreamsOptions, type UpstreamsOptionsInput } from '../../src/upstreams/options.ts'
 import type { StartProbing } from '../../src/upstreams/probes/shared-probes.ts'
+import type { UpstreamResponse } from '../../src/upstreams/response.ts'
 import { startUpstreams, type Upstreams } from '../../src/upstreams/service.ts'
 
 export type Rig = AsyncDisposable & {

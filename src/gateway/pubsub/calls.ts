@@ -4,7 +4,7 @@ import type { Charged } from '../../access/quota/charge.ts'
 import type { HeldBytes } from '../../platform/http/held-bytes.ts'
 import { type RpcCall, writeCall } from '../../solana/json/json-rpc.ts'
 import { readCompleteResponse } from '../../upstreams/complete-response.ts'
-import type { NodeResponse, UpstreamResponse } from '../../upstreams/http-call.ts'
+import type { NodeResponse, UpstreamResponse } from '../../upstreams/response.ts'
 import type { ListenerMeter } from '../metrics.ts'
 import {
   errorResponse,

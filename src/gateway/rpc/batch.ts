@@ -4,7 +4,7 @@ import type { Charged, RemainingQuota } from '../../access/quota/charge.ts'
 import type { HeldBytes, HeldBytesLimit } from '../../platform/http/held-bytes.ts'
 import { type HttpResponse, PIECE_BYTES, type Responder } from '../../platform/http/server/post.ts'
 import { type RpcCall, writeCall } from '../../solana/json/json-rpc.ts'
-import type { UpstreamResponse } from '../../upstreams/http-call.ts'
+import type { UpstreamResponse } from '../../upstreams/response.ts'
 import type { ListenerMeter } from '../metrics.ts'
 import {
   errorResponse,

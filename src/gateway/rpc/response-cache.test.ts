@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ResponseRest } from '../../platform/http/response-rest.ts'
-import type { NodeResponse, UpstreamResponse } from '../../upstreams/http-call.ts'
+import type { NodeResponse, UpstreamResponse } from '../../upstreams/response.ts'
 import type { Upstream } from '../../upstreams/upstream.ts'
 import type { ForwardRequest } from './forward.ts'
 import { immutableCall } from './immutable-call.ts'

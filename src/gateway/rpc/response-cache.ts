@@ -1,7 +1,7 @@
 import type { NodeUser } from '../../contract/products.ts'
 import type { ResponseRest } from '../../platform/http/response-rest.ts'
 import { writeCall } from '../../solana/json/json-rpc.ts'
-import type { NodeResponse } from '../../upstreams/http-call.ts'
+import type { NodeResponse } from '../../upstreams/response.ts'
 import type { Upstreams } from '../../upstreams/service.ts'
 import type { Upstream } from '../../upstreams/upstream.ts'
 import type { Forward } from './forward.ts'

@@ -10,7 +10,7 @@ import { createManualClock } from '../../core/clock.ts'
 import { createHeldBytes } from '../../platform/http/held-bytes.ts'
 import type { HttpResponse } from '../../platform/http/server/post.ts'
 import type { AuthTarpit } from '../../platform/net/auth-tarpit.ts'
-import type { UpstreamFailure } from '../../upstreams/http-call.ts'
+import type { UpstreamFailure } from '../../upstreams/response.ts'
 import type { ListenerMeter } from '../metrics.ts'
 import { createRpc } from './rpc.ts'
 

@@ -13,7 +13,7 @@ import { splitTarget } from '../../platform/http/request-headers.ts'
 import type { HttpResponse, Responder } from '../../platform/http/server/post.ts'
 import type { AuthTarpit } from '../../platform/net/auth-tarpit.ts'
 import { type RpcCall, writeCall } from '../../solana/json/json-rpc.ts'
-import type { NodeResponse } from '../../upstreams/http-call.ts'
+import type { NodeResponse } from '../../upstreams/response.ts'
 import type { ListenerMeter } from '../metrics.ts'
 import {
   type RefusableRequest,
