@@ -5,14 +5,17 @@ import { isServiceError, ServiceError } from '../../core/error.ts'
 import { type ChannelMessage, type ChannelSide, createThreadChannel, type ThreadChannel } from './thread-channel.ts'
 
 /** Two channels that post clones to each other, as two threads do. */
-function pairOf<Methods extends ChannelSide['methods']>(methods: Methods, notices: ChannelSide['notices'] = {}) {
-  type Theirs = { methods: Methods & { unknown(): void }; notices: Record<string, (value: string) => void> }
+function pairOf<Methods extends ChannelSide['methods']>(
+  methods: Methods,
+  notifications: ChannelSide['notifications'] = {},
+) {
+  type Theirs = { methods: Methods & { unknown(): void }; notifications: Record<string, (value: string) => void> }
   const clock = createManualClock()
   const posted: ChannelMessage[] = []
   const ours: ThreadChannel<Theirs> = createThreadChannel<Theirs>({
     clock,
     methods: {},
-    notices: {},
+    notifications: {},
     post(message) {
       posted.push(message)
       theirs.receive(structuredClone(message))
@@ -21,7 +24,7 @@ function pairOf<Methods extends ChannelSide['methods']>(methods: Methods, notice
   const theirs = createThreadChannel({
     clock,
     methods,
-    notices,
+    notifications,
     post: (message) => ours.receive(structuredClone(message)),
   })
   return { clock, ours, theirs, posted }
@@ -70,7 +73,7 @@ test('a call ends after its time and when the other thread ends; a late result i
   assert.equal(clock.pendingTimers(), 0)
 })
 
-test('a notice has no reply, and one without a listener is ignored', () => {
+test('a notification has no reply, and one without a listener is ignored', () => {
   const seen: string[] = []
   const { ours, posted } = pairOf({}, { log: (line: string) => void seen.push(line) })
   ours.notify('log', 'one')

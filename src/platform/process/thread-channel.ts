@@ -6,7 +6,7 @@ export type ChannelMessage =
   | { readonly kind: 'call'; readonly id: number; readonly method: string; readonly params: unknown }
   | { readonly kind: 'result'; readonly id: number; readonly value: unknown }
   | { readonly kind: 'error'; readonly id: number; readonly error: PostedError }
-  | { readonly kind: 'notice'; readonly name: string; readonly value: unknown }
+  | { readonly kind: 'notification'; readonly name: string; readonly value: unknown }
 
 /** An error that is posted. A `ServiceError` keeps its code, fields and fix. */
 export type PostedError = {
@@ -17,10 +17,10 @@ export type PostedError = {
   readonly stack: string | undefined
 }
 
-/** What one thread offers to the other: methods to call, and notices, which have no reply. Every function takes at most one value, which is posted. */
+/** What one thread offers to the other: methods to call, and notifications, which have no reply. Every function takes at most one value. */
 export type ChannelSide = {
   readonly methods: Readonly<Record<string, (params: never) => unknown>>
-  readonly notices: Readonly<Record<string, (value: never) => void>>
+  readonly notifications: Readonly<Record<string, (value: never) => void>>
 }
 
 /** How a side is implemented: a method may take its time. */
@@ -30,10 +30,10 @@ export type Offered<Side extends ChannelSide> = {
       ...params: Parameters<Side['methods'][Name]>
     ) => ReturnType<Side['methods'][Name]> | Promise<ReturnType<Side['methods'][Name]>>
   }
-  readonly notices: Side['notices']
+  readonly notifications: Side['notifications']
 }
 
-/** Calls and notices to a thread that offers `Remote`. */
+/** Calls and notifications to a thread that offers `Remote`. */
 export type ThreadChannel<Remote extends ChannelSide> = {
   /** Rejects with the error of the other thread, and where that does not reply in time or has ended. */
   call<Name extends keyof Remote['methods'] & string>(
@@ -41,7 +41,10 @@ export type ThreadChannel<Remote extends ChannelSide> = {
     params: Parameters<Remote['methods'][Name]>[0],
     timeoutMs?: number,
   ): Promise<ReturnType<Remote['methods'][Name]>>
-  notify<Name extends keyof Remote['notices'] & string>(name: Name, ...value: Parameters<Remote['notices'][Name]>): void
+  notify<Name extends keyof Remote['notifications'] & string>(
+    name: Name,
+    ...value: Parameters<Remote['notifications'][Name]>
+  ): void
   receive(message: ChannelMessage): void
   /** Rejects all open calls: the other thread has ended. */
   end(error: Error): void
@@ -51,19 +54,19 @@ export type ThreadChannelDeps = {
   post(message: ChannelMessage): void
   readonly clock: Pick<Clock, 'setTimer'>
   readonly methods: ChannelSide['methods']
-  readonly notices: ChannelSide['notices']
+  readonly notifications: ChannelSide['notifications']
 }
 
 const CALL_MS = 5000
 
 type OpenCall = { resolve(value: never): void; reject(error: Error): void; readonly timer: Timer }
 
-/** A channel to a thread that offers `Remote`; `methods` and `notices` are what this thread offers. */
+/** A channel to a thread that offers `Remote`; `methods` and `notifications` are what this thread offers. */
 export function createThreadChannel<Remote extends ChannelSide>({
   post,
   clock,
   methods,
-  notices,
+  notifications,
 }: ThreadChannelDeps): ThreadChannel<Remote> {
   const calls = new Map<number, OpenCall>()
   let lastId = 0
@@ -99,9 +102,9 @@ export function createThreadChannel<Remote extends ChannelSide>({
       post({ kind: 'call', id, method, params })
       return promise
     },
-    notify: (name, ...[value]: readonly unknown[]) => post({ kind: 'notice', name, value }),
+    notify: (name, ...[value]: readonly unknown[]) => post({ kind: 'notification', name, value }),
     receive(message) {
-      if (message.kind === 'notice') notices[message.name]?.(message.value as never)
+      if (message.kind === 'notification') notifications[message.name]?.(message.value as never)
       else if (message.kind === 'call') void respond(message.id, message.method, message.params)
       else if (message.kind === 'result') settle(message.id, (call) => call.resolve(message.value as never))
       else settle(message.id, (call) => call.reject(errorFrom(message.error)))

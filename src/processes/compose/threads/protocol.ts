@@ -22,7 +22,7 @@ export type ThreadSide = {
     drain(deadlineMs: number): void
     close(): void
   }
-  readonly notices: {
+  readonly notifications: {
     'access-update'(update: AccessUpdate): void
     documents(rendered: Rendered): void
     'log-level'(level: string): void
@@ -39,7 +39,7 @@ export type ControlPlaneSide = {
     /** What the last probe of a node has found. */
     'node-health'(key: string): ProbeResult | undefined
   }
-  readonly notices: {
+  readonly notifications: {
     /** Every second until it serves: the start may take long, and its event loop runs. */
     alive(): void
     /** The service serves. */
@@ -72,7 +72,7 @@ export type ControlPlaneGatewaySide = {
     'account-delivery'(subscriptionId: string): DeliveryReport
     'account-page'(): readonly PageFile[]
   }
-  readonly notices: Record<never, never>
+  readonly notifications: Record<never, never>
 }
 
 /** From a thread to the control plane. */

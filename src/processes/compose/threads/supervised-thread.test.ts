@@ -88,7 +88,7 @@ async function begin(t: TestContext, listen: string, { clock = systemClock, rele
         for (const one of waiting) if (one.message === record['msg']) one.found()
       },
       methods: { 'node-health': () => undefined },
-      notices: {
+      notifications: {
         metric: metrics.add,
         'book-requested'() {},
         'probe-requested'() {},

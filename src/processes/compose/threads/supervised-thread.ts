@@ -37,7 +37,7 @@ export type SupervisedThreadDeps = BaseDeps & {
   readonly writeLog: (line: string) => void
   readonly methods: Offered<ControlPlaneSide>['methods'] & Partial<GatewayMethods>
   /** Those that are not about this instance of the thread. */
-  readonly notices: Omit<ControlPlaneSide['notices'], InstanceNotice>
+  readonly notifications: Omit<ControlPlaneSide['notifications'], InstanceNotification>
   /** The thread serves: the moment to send what has changed since its start data was made. */
   readonly onReady?: (channel: ServiceChannel) => void
   readonly onRestart?: () => void
@@ -86,7 +86,7 @@ const MIB = 2 ** 20
 /** Beyond the time that the service itself has. */
 const DRAIN_MORE_MS = 1000
 
-type InstanceNotice = 'log' | 'degraded' | 'recovered' | 'refused' | 'alive' | 'ready' | 'report' | 'failed'
+type InstanceNotification = 'log' | 'degraded' | 'recovered' | 'refused' | 'alive' | 'ready' | 'report' | 'failed'
 
 type Instance = AsyncDisposable & { readonly channel: ServiceChannel }
 
@@ -110,8 +110,8 @@ export async function startSupervisedThread(
   let isDrained = false
 
   function open(events: InstanceEvents): Instance {
-    const notices: ControlPlaneSide['notices'] = {
-      ...deps.notices,
+    const notifications: ControlPlaneSide['notifications'] = {
+      ...deps.notifications,
       log: deps.writeLog,
       degraded: ({ part, reason }) => health.degraded(name, part, reason),
       recovered: (part) => health.recovered(name, part),
@@ -137,7 +137,7 @@ export async function startSupervisedThread(
     let thread: WorkerThread<ChannelMessage> | undefined
     let isClosed = false
     const post = (message: ChannelMessage) => thread?.post(message)
-    const channel = createThreadChannel<ThreadSide>({ post, clock, methods: deps.methods, notices })
+    const channel = createThreadChannel<ThreadSide>({ post, clock, methods: deps.methods, notifications })
 
     function startThread(): void {
       const data = options.start(ready)
@@ -238,7 +238,7 @@ export async function startSupervisedThread(
     },
     control: (method, params) => call('control', { method, params }),
     call,
-    notify: (notice, ...value) => channelOf()?.notify(notice, ...value),
+    notify: (notification, ...value) => channelOf()?.notify(notification, ...value),
     publishDocuments(rendered) {
       documents = rendered
       channelOf()?.notify('documents', rendered)

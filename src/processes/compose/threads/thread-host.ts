@@ -163,7 +163,7 @@ export function createThreadHost(settings: Settings, plan: ThreadPlan, deps: Thr
           health,
           writeLog: (line) => tap.write(line),
           methods: { ...methods, 'node-health': probes.known },
-          notices: {
+          notifications: {
             metric: own.add,
             'book-requested': access.sendRequestedBookings,
             'probe-requested': probes.request,

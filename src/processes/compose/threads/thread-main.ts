@@ -80,7 +80,7 @@ export function runThread<const Listener extends string>(
     close: async () => (await opened.promise)[Symbol.asyncDispose](),
     'reload-nodes': async (options) => void (await (await opened.promise).upstreams?.reload(options)),
   }
-  const notices: ThreadSide['notices'] = {
+  const notifications: ThreadSide['notifications'] = {
     'lame-duck': () => void opened.promise.then((service) => service.beginLameDuck()),
     // What arrives before the access is opened arrives again when the thread is ready.
     'access-update': (update) => access?.apply(update),
@@ -94,7 +94,7 @@ export function runThread<const Listener extends string>(
     post: port.post,
     clock,
     methods,
-    notices,
+    notifications,
   })
   const probes = createProbeReceiver({
     known: (key) => channel.call('node-health', key),
