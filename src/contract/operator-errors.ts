@@ -114,7 +114,7 @@ export const OPERATOR_ERRORS = {
   'stopped-early': {
     exit: 1,
     sentence: 'The process ended before everything was closed; usage that it had not written may be lost.',
-    fix: 'Read the last lines of its log: they say what was open and what was lost. Check the free space and the store (sluice doctor) before the next start.',
+    fix: 'Read the last lines of its log: they list what was open and what was lost. Check the free space and the store (sluice doctor) before the next start.',
     retryable: false,
   },
   'bad-request': {

@@ -181,7 +181,7 @@ export function upstreamsMetrics(
     remove(node) {
       if (node === DEDICATED) return
       upstream.release(node)
-      if (upstream.slotOf(node) === -1) meters.delete(node)
+      if (upstream.indexOf(node) === -1) meters.delete(node)
     },
     retries: recordOf(RETRY_REASONS, (reason) => retries.with({ reason })),
     retriesRefused: counter(

@@ -37,9 +37,9 @@ export function compressLz4Block(source: Uint8Array, table: Int32Array): Buffer 
 
   while (at <= lastMatchStart) {
     const four = view.getInt32(at, true)
-    const slot = Math.imul(four, 0x9e3779b1) >>> (32 - HASH_BITS)
-    const candidate = table[slot] as number
-    table[slot] = at
+    const bucket = Math.imul(four, 0x9e3779b1) >>> (32 - HASH_BITS)
+    const candidate = table[bucket] as number
+    table[bucket] = at
     if (candidate === -1 || at - candidate > OFFSET_MAX || view.getInt32(candidate, true) !== four) {
       // Skips faster the longer nothing matches.
       at += 1 + ((at - anchor) >> 6)

@@ -19,7 +19,7 @@ const CODES: Readonly<Record<string, string>> = {
  */
 const UNAVAILABLE_CLASSES: readonly string[] = ['08', '25', '28', '3D', '53', '57', '58']
 
-const WORDS: Readonly<Record<string, string>> = {
+const MESSAGES: Readonly<Record<string, string>> = {
   'store-locked': 'is being written by another process',
   'disk-full': 'has no space left on the disk of its server',
   'store-unavailable': 'cannot be used',
@@ -42,7 +42,7 @@ export function postgresError(error: unknown, position: StorePosition): unknown 
   const code = codeOf(error)
   if (code === undefined) return error
   const message = messageOf(error)
-  return new ServiceError(code, code in WORDS ? `${position.name} ${WORDS[code]}: ${message}` : message, {
+  return new ServiceError(code, code in MESSAGES ? `${position.name} ${MESSAGES[code]}: ${message}` : message, {
     fields: { store: position.name },
     cause: error,
     ...fixOf(code, message, position),

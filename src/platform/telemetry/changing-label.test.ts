@@ -4,7 +4,7 @@ import { ChangingLabel } from './changing-label.ts'
 import { createMergedMetrics, createThreadMetrics, type ThreadMetrics } from './merged-metrics.ts'
 import { createMetricsRegistry } from './metrics-registry.ts'
 
-test('series come and go with their label value, and a reused slot starts at zero', async () => {
+test('series come and go with their label value, and a reused index starts at zero', async () => {
   using registry = createMetricsRegistry()
   const node = registry.changingLabel('node', 2)
   const calls = registry.counter('sluice_x_total', 'x', { labels: { node, result: ['ok', 'bad'] } })
@@ -31,19 +31,19 @@ test('series come and go with their label value, and a reused slot starts at zer
   assert.equal(registry.value('sluice_x_seconds', { node: 'c' }), 1)
 })
 
-test('a value stays while it has a user, and a value without a free slot counts as other', () => {
+test('a value stays while it has a user, and a value without a free index counts as other', () => {
   const label = new ChangingLabel(1)
   label.acquire('a')
   label.acquire('a')
   label.release('a')
-  assert.equal(label.slotOf('a'), 0)
+  assert.equal(label.indexOf('a'), 0)
   label.acquire('b')
-  assert.equal(label.slotOf('b'), -1)
+  assert.equal(label.indexOf('b'), -1)
   label.release('b')
   label.release('a')
   assert.equal(label.names.nameAt(0), undefined)
   label.acquire('b')
-  assert.equal(label.slotOf('b'), 0)
+  assert.equal(label.indexOf('b'), 0)
 })
 
 describe('a label in memory that threads share', () => {
@@ -84,7 +84,7 @@ describe('a label in memory that threads share', () => {
     assert.deepEqual(merged.describe()[0]?.labels['node'], ['c', 'b', 'other'])
   })
 
-  test('a new name takes the slot of one that only the former instance used, also before its metric is registered', async () => {
+  test('a new name takes the index of one that only the former instance used, also before its metric is registered', async () => {
     const { metrics, shown } = setUp()
     const first = start(metrics, 1)
     first.node.acquire('a')
@@ -122,7 +122,7 @@ describe('a label in memory that threads share', () => {
     assert.equal(merged.value('sluice_x_total', { node: 'a', result: 'ok' }), 3)
   })
 
-  test('the sum of one name is over the threads that have it, in whichever slot', async () => {
+  test('the sum of one name is over the threads that have it, at whichever index', async () => {
     const metrics = [createThreadMetrics(), createThreadMetrics()] as const
     const merged = createMergedMetrics(createMetricsRegistry(), () => metrics)
     for (const [at, names] of [
@@ -143,9 +143,9 @@ describe('a label in memory that threads share', () => {
   test('a name that is too long for the memory counts as other', () => {
     const label = new ChangingLabel(1)
     label.acquire('x'.repeat(65))
-    assert.equal(label.slotOf('x'.repeat(65)), -1)
+    assert.equal(label.indexOf('x'.repeat(65)), -1)
     label.acquire('é'.repeat(32))
-    assert.equal(label.slotOf('é'.repeat(32)), 0)
+    assert.equal(label.indexOf('é'.repeat(32)), 0)
     assert.equal(label.names.nameAt(0), 'é'.repeat(32))
   })
 })

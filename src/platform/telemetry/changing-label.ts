@@ -8,68 +8,68 @@ export class ChangingLabel {
   readonly max: number
   readonly shared: SharedNames
   readonly names: LabelNames
-  /** What the memory contains; a free slot is undefined. */
-  readonly #slots: (string | undefined)[]
+  /** What the memory contains; a free index is undefined. */
+  readonly #values: (string | undefined)[]
   readonly #users = new Map<string, number>()
   /** Values of the former instance that this one does not use (yet). Their counts go on if it does. */
   readonly #unclaimed: Set<string>
-  readonly #listeners: ((slot: number) => void)[] = []
+  readonly #listeners: ((index: number) => void)[] = []
 
   constructor(max: number, previous?: SharedNames) {
     this.max = max
     this.shared = previous?.max === max ? previous : createSharedNames(max)
     this.names = new LabelNames(this.shared)
     this.names.endChange()
-    this.#slots = Array.from({ length: max }, (_, slot) => this.names.nameAt(slot))
-    this.#unclaimed = new Set(this.#slots.filter((value) => value !== undefined))
+    this.#values = Array.from({ length: max }, (_, index) => this.names.nameAt(index))
+    this.#unclaimed = new Set(this.#values.filter((value) => value !== undefined))
   }
 
-  /** -1 where the value has no slot: it then counts as `other`. */
-  slotOf(value: string): number {
-    return this.#users.has(value) ? this.#slots.indexOf(value) : -1
+  /** -1 where the value has no index: it then counts as `other`. */
+  indexOf(value: string): number {
+    return this.#users.has(value) ? this.#values.indexOf(value) : -1
   }
 
   acquire(value: string): void {
     const users = this.#users.get(value) ?? 0
     this.#users.set(value, users + 1)
     if (users > 0 || this.#unclaimed.delete(value) || !LabelNames.fits(value)) return
-    const slot = this.#freeSlot()
-    if (slot !== -1) this.#assign(slot, value)
+    const index = this.#freeIndex()
+    if (index !== -1) this.#assign(index, value)
   }
 
   release(value: string): void {
     const users = this.#users.get(value) ?? 0
     if (users > 1) return void this.#users.set(value, users - 1)
-    const slot = this.slotOf(value)
+    const index = this.indexOf(value)
     this.#users.delete(value)
-    if (slot !== -1) this.#assign(slot, undefined)
+    if (index !== -1) this.#assign(index, undefined)
   }
 
   /** Ends the series of values that only the former instance used. */
   dropUnclaimed(): void {
-    for (const value of this.#unclaimed) this.#assign(this.#slots.indexOf(value), undefined)
+    for (const value of this.#unclaimed) this.#assign(this.#values.indexOf(value), undefined)
     this.#unclaimed.clear()
   }
 
-  /** The listener sets the series of the slot to zero: a value has got it. Other threads see the value and the zeros at the same time. */
-  onAssigned(listener: (slot: number) => void): void {
+  /** The listener sets the series at the index to zero: a value has got it. Other threads see the value and the zeros at the same time. */
+  onAssigned(listener: (index: number) => void): void {
     this.#listeners.push(listener)
   }
 
-  #freeSlot(): number {
-    const free = this.#slots.indexOf(undefined)
+  #freeIndex(): number {
+    const free = this.#values.indexOf(undefined)
     if (free !== -1) return free
     const [unclaimed] = this.#unclaimed
     if (unclaimed === undefined) return -1
     this.#unclaimed.delete(unclaimed)
-    return this.#slots.indexOf(unclaimed)
+    return this.#values.indexOf(unclaimed)
   }
 
-  #assign(slot: number, value: string | undefined): void {
-    this.#slots[slot] = value
+  #assign(index: number, value: string | undefined): void {
+    this.#values[index] = value
     this.names.change(() => {
-      this.names.assign(slot, value)
-      if (value !== undefined) for (const listener of this.#listeners) listener(slot)
+      this.names.assign(index, value)
+      if (value !== undefined) for (const listener of this.#listeners) listener(index)
     })
   }
 }

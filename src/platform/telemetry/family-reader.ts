@@ -98,9 +98,12 @@ export class FamilyReader {
 
   #isShown(index: number): boolean {
     if (this.#memory.used[index] !== 1) return false
-    const slot = this.#memory.slotOf(index)
-    if (slot === -1 || this.#names === undefined) return true
-    return this.#names.isAssigned(slot) && this.#memory.generations[slot] === this.#names.generationOf(slot)
+    const labelIndex = this.#memory.labelIndexOf(index)
+    if (labelIndex === -1 || this.#names === undefined) return true
+    return (
+      this.#names.isAssigned(labelIndex) &&
+      this.#memory.generations[labelIndex] === this.#names.generationOf(labelIndex)
+    )
   }
 
   #cellsOf(index: number): number[] {

@@ -1,9 +1,9 @@
-/** Longer names, in bytes of UTF-8, get no slot. The longest name of a node has 63. */
+/** Longer names, in bytes of UTF-8, get no index. The longest name of a node has 63. */
 const NAME_BYTES_MAX = 64
 const VERSION = 0
 const HEADER_INTS = 2
-/** Per slot: the bytes of the name, 0 while the slot is free, and its generation. */
-const SLOT_INTS = 2
+/** Per index: the bytes of the name, 0 while the index is free, and its generation. */
+const ENTRY_INTS = 2
 /** A reader that meets this many changes in a row uses what it has read before. */
 const ATTEMPTS_MAX = 8
 
@@ -11,12 +11,12 @@ const ATTEMPTS_MAX = 8
 export type SharedNames = { readonly max: number; readonly memory: SharedArrayBuffer }
 
 export function createSharedNames(max: number): SharedNames {
-  return { max, memory: new SharedArrayBuffer((HEADER_INTS + max * SLOT_INTS) * 4 + max * NAME_BYTES_MAX) }
+  return { max, memory: new SharedArrayBuffer((HEADER_INTS + max * ENTRY_INTS) * 4 + max * NAME_BYTES_MAX) }
 }
 
 /**
  * The names of a changing label in memory that threads share. One thread changes them, any number read them. The version is odd during a change: what
- * was read between two equal, even versions belongs together. A slot gets a new generation with each name, so that values that were counted
+ * was read between two equal, even versions belongs together. An index gets a new generation with each name, so that values that were counted
  * for an earlier name are recognised.
  */
 export class LabelNames {
@@ -26,36 +26,36 @@ export class LabelNames {
 
   constructor({ max, memory }: SharedNames) {
     this.max = max
-    const slotsAt = (HEADER_INTS + max * SLOT_INTS) * 4
-    this.#ints = new Int32Array(memory, 0, HEADER_INTS + max * SLOT_INTS)
-    this.#bytes = Buffer.from(memory, slotsAt, max * NAME_BYTES_MAX)
+    const namesAt = (HEADER_INTS + max * ENTRY_INTS) * 4
+    this.#ints = new Int32Array(memory, 0, HEADER_INTS + max * ENTRY_INTS)
+    this.#bytes = Buffer.from(memory, namesAt, max * NAME_BYTES_MAX)
   }
 
   static fits(name: string): boolean {
     return name !== '' && Buffer.byteLength(name) <= NAME_BYTES_MAX
   }
 
-  nameAt(slot: number): string | undefined {
-    const bytes = this.#ints[HEADER_INTS + slot * SLOT_INTS] as number
+  nameAt(index: number): string | undefined {
+    const bytes = this.#ints[HEADER_INTS + index * ENTRY_INTS] as number
     if (bytes === 0) return undefined
-    return this.#bytes.toString('utf8', slot * NAME_BYTES_MAX, slot * NAME_BYTES_MAX + bytes)
+    return this.#bytes.toString('utf8', index * NAME_BYTES_MAX, index * NAME_BYTES_MAX + bytes)
   }
 
-  isAssigned(slot: number): boolean {
-    return this.#ints[HEADER_INTS + slot * SLOT_INTS] !== 0
+  isAssigned(index: number): boolean {
+    return this.#ints[HEADER_INTS + index * ENTRY_INTS] !== 0
   }
 
-  generationOf(slot: number): number {
-    return this.#ints[HEADER_INTS + slot * SLOT_INTS + 1] as number
+  generationOf(index: number): number {
+    return this.#ints[HEADER_INTS + index * ENTRY_INTS + 1] as number
   }
 
-  /** Gives the slot to another name, or frees it. Within `change`. The length is written last: a thread that dies here leaves a free slot. */
-  assign(slot: number, name: string | undefined): void {
-    const at = HEADER_INTS + slot * SLOT_INTS
+  /** Gives the index to another name, or frees it. Within `change`. The length is written last: a thread that dies here leaves a free index. */
+  assign(index: number, name: string | undefined): void {
+    const at = HEADER_INTS + index * ENTRY_INTS
     this.#ints[at] = 0
     if (name === undefined) return
-    this.#ints[at + 1] = (this.generationOf(slot) + 1) | 0
-    this.#ints[at] = this.#bytes.write(name, slot * NAME_BYTES_MAX, NAME_BYTES_MAX, 'utf8')
+    this.#ints[at + 1] = (this.generationOf(index) + 1) | 0
+    this.#ints[at] = this.#bytes.write(name, index * NAME_BYTES_MAX, NAME_BYTES_MAX, 'utf8')
   }
 
   change(change: () => void): void {

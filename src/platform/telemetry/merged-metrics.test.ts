@@ -81,7 +81,7 @@ describe('merged metrics', () => {
             one.source.events += step.amount
             model.source.events += step.amount
             one.registry.refresh()
-            for (const node of own.keys()) if (one.node.slotOf(node) === -1) own.delete(node)
+            for (const node of own.keys()) if (one.node.indexOf(node) === -1) own.delete(node)
           } else if (step.do === 'seconds') {
             one.seconds.observe(step.amount, { kind: step.kind })
             model.seconds.observe(step.amount, { kind: step.kind })
@@ -92,11 +92,11 @@ describe('merged metrics', () => {
             one.node.acquire(step.node)
             if (!own.has(step.node)) own.set(step.node, [])
           } else if (step.do === 'release') {
-            if (one.node.slotOf(step.node) === -1) continue
+            if (one.node.indexOf(step.node) === -1) continue
             one.node.release(step.node)
-            if (one.node.slotOf(step.node) === -1) own.delete(step.node)
+            if (one.node.indexOf(step.node) === -1) own.delete(step.node)
           } else if (step.do === 'node') {
-            if (one.node.slotOf(step.node) === -1) continue
+            if (one.node.indexOf(step.node) === -1) continue
             one.nodeCalls.inc({ way: 'x', node: step.node, kind: step.kind }, step.amount)
             one.nodeSeconds.observe(step.amount, { node: step.node })
             own.get(step.node)?.push({ kind: step.kind, value: step.amount })
@@ -115,11 +115,11 @@ describe('merged metrics', () => {
             if (set.length > 0) model.gauges[rule].set(value, { kind: name, way: 'x' })
           }
         }
-        // In the order of the slots of the merged text, which is that of the threads.
+        // In the order of the names in the merged text, which is that of the threads.
         for (const one of threads) {
-          for (let slot = 0; slot < NODES.length; slot++) {
-            const node = one.node.names.nameAt(slot)
-            if (node !== undefined && model.node.slotOf(node) === -1) model.node.acquire(node)
+          for (let index = 0; index < NODES.length; index++) {
+            const node = one.node.names.nameAt(index)
+            if (node !== undefined && model.node.indexOf(node) === -1) model.node.acquire(node)
           }
         }
         for (const own of nodes) {

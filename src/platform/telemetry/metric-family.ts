@@ -34,15 +34,15 @@ export function clearGauge(memory: FamilyMemory): void {
   for (let index = 0; index < memory.size; index++) memory.clear(index)
 }
 
-/** The series of a slot begin at zero with each value that gets the slot. */
+/** The series at an index begin at zero with each value that gets the index. */
 function followLabel(memory: FamilyMemory, label: ChangingLabel): void {
   const { names, max } = label
-  const start = (slot: number) => {
-    const generation = names.generationOf(slot)
-    if (memory.generations[slot] !== generation) memory.startGeneration(slot, generation)
+  const start = (index: number) => {
+    const generation = names.generationOf(index)
+    if (memory.generations[index] !== generation) memory.startGeneration(index, generation)
   }
   names.change(() => {
-    for (let slot = 0; slot < max; slot++) start(slot)
+    for (let index = 0; index < max; index++) start(index)
   })
   label.onAssigned(start)
 }

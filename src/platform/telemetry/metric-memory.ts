@@ -42,7 +42,7 @@ export class FamilyMemory {
   readonly cells: Float64Array
   /** 1 for each series that scrapes include. */
   readonly used: Uint8Array
-  /** Per slot of the changing label: the generation for which the series count. */
+  /** Per value of the changing label: the generation for which the series count. */
   readonly generations: Int32Array
   readonly changing: { readonly names: SharedNames; readonly stride: number; readonly size: number } | undefined
 
@@ -61,15 +61,15 @@ export class FamilyMemory {
     for (let cell = index * this.width; cell < (index + 1) * this.width; cell++) this.cells[cell] = 0
   }
 
-  /** The slot of the changing label that the series belongs to; -1 for `other`, and without such a label. */
-  slotOf(index: number): number {
+  /** The index of the value of the changing label that the series belongs to; -1 for `other`, and without such a label. */
+  labelIndexOf(index: number): number {
     return this.changing === undefined ? -1 : (Math.floor(index / this.changing.stride) % this.changing.size) - 1
   }
 
-  /** Sets the series of a slot to zero: from now on they count for this generation. */
-  startGeneration(slot: number, generation: number): void {
-    for (let index = 0; index < this.size; index++) if (this.slotOf(index) === slot) this.clear(index)
-    this.generations[slot] = generation
+  /** Sets the series of a label value to zero: from now on they count for this generation. */
+  startGeneration(labelIndex: number, generation: number): void {
+    for (let index = 0; index < this.size; index++) if (this.labelIndexOf(index) === labelIndex) this.clear(index)
+    this.generations[labelIndex] = generation
   }
 }
 

@@ -46,11 +46,11 @@ function fixedLabel(name: string, listed: readonly string[]): Label {
   return { size: values.length, shared: { name, values }, indexOf: (value) => indexes.get(value) ?? other }
 }
 
-/** `other` comes first: the slots follow it. */
+/** `other` comes first: the values of the label follow it. */
 function changingLabel(name: string, label: ChangingLabel): Label {
   return {
     size: label.max + 1,
     shared: { name, changing: label.shared },
-    indexOf: (value) => label.slotOf(value) + 1,
+    indexOf: (value) => label.indexOf(value) + 1,
   }
 }
