@@ -4,7 +4,7 @@ import { type Lifecycle, withTimeToClose } from '../platform/process/lifecycle.t
 import { openAccess } from './compose/access/open-access.ts'
 import { refuseMissingStore } from './compose/access/open-store.ts'
 import { type Reload, reloadFrom } from './compose/config/reload.ts'
-import { executionSource, PARTS_ALONE } from './compose/config/served.ts'
+import { executionSource, STANDALONE_SECTIONS } from './compose/config/served.ts'
 import type { Settings } from './compose/config/settings.ts'
 import type { ReloadingDeps } from './compose/process/deps.ts'
 import { finishStart } from './compose/process/finish-start.ts'
@@ -22,7 +22,7 @@ export type ExecutionProcess = {
 }
 
 const SILENT_EXIT_CODE = 75
-const PARTS = PARTS_ALONE.execution
+const SECTIONS = STANDALONE_SECTIONS.execution
 
 /** The execution service as a process of its own. It stops when its source is silent for 30 s. */
 export async function startExecutionProcess(settings: Settings, deps: ReloadingDeps): Promise<ExecutionProcess> {
@@ -32,7 +32,7 @@ export async function startExecutionProcess(settings: Settings, deps: ReloadingD
   await using opening = new AsyncDisposableStack()
   const context = opening.use(
     await openProcess(settings, deps, {
-      parts: PARTS,
+      sections: SECTIONS,
       listeners: ['execution'],
       // `drain` below waits for the lame-duck time: a service that stopped by itself has waited already.
       drain: { lameDuckMs: 0, deadlineMs },
@@ -49,16 +49,16 @@ export async function startExecutionProcess(settings: Settings, deps: ReloadingD
     log: context.log,
     readSettings: deps.readSettings,
     env: deps.env,
-    partsOf: () => PARTS,
+    checkedSectionsOf: () => SECTIONS,
     setPlans: access.setPlans,
-    sections: ['log', 'memory', 'drain', 'plans', ...PARTS],
+    usedSections: ['log', 'memory', 'drain', 'plans', ...SECTIONS],
     // It uses no upstream node.
     setNodes: () => undefined,
   })
   const operator = opening.use(
     await openOperator(settings, {
       ...context,
-      parts: PARTS,
+      sections: SECTIONS,
       addresses: { execution: execution.address },
       notes: executionSource(config) === 'simulated' ? { execution: 'simulated data' } : {},
       customers,

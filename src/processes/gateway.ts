@@ -5,7 +5,7 @@ import { notifyChanges } from './compose/access/notify-changes.ts'
 import { refuseMissingStore } from './compose/access/open-store.ts'
 import { accountMethodsOf } from './compose/account/methods.ts'
 import type { Reload } from './compose/config/reload.ts'
-import { onlyInServe, PARTS_ALONE, undecodedReason } from './compose/config/served.ts'
+import { onlyInServe, STANDALONE_SECTIONS, undecodedReason } from './compose/config/served.ts'
 import type { Settings } from './compose/config/settings.ts'
 import type { ReloadingDeps } from './compose/process/deps.ts'
 import { finishService } from './compose/process/finish-service.ts'
@@ -21,7 +21,9 @@ export async function startGatewayProcess(settings: Settings, deps: ReloadingDep
   const { config } = settings
   refuseWithoutNode(settings, COMMAND)
   await using opening = new AsyncDisposableStack()
-  const context = opening.use(await openProcess(settings, deps, { parts: PARTS, listeners: [], drain: config.drain }))
+  const context = opening.use(
+    await openProcess(settings, deps, { sections: SECTIONS, listeners: [], drain: config.drain }),
+  )
   refuseMissingStore(settings, COMMAND)
   const plane = opening.use(await openControlPlane(settings, context, [gatewayPlan(config)]))
   const { customers, probes, health } = plane
@@ -33,12 +35,12 @@ export async function startGatewayProcess(settings: Settings, deps: ReloadingDep
   const threads = opening.use(plane.threadsOn(config.upstreams))
   const accountMethods = accountMethodsOf({ ...context, store, stateDir: settings.stateDir })
   const gateway = opening.use(await openGatewayThreads(settings, threads, { accountMethods }))
-  const undecoded = undecodedReason(config, PARTS)
+  const undecoded = undecodedReason(config, SECTIONS)
   if (undecoded !== undefined) context.log.warn({ part: 'bundle' }, undecoded)
   const sections = onlyInServe(settings)
   if (sections.length > 0) context.log.warn({ sections }, NOT_RUN_HERE)
   const reload = await finishService(settings, deps, {
-    ...{ command: COMMAND, parts: PARTS, context, opening },
+    ...{ command: COMMAND, sections: SECTIONS, context, opening },
     setNodes: (options) => reloadAll(options, upstreams, threads),
     setLogLevel: threads.setLogLevel,
     operator: {
@@ -59,4 +61,4 @@ export async function startGatewayProcess(settings: Settings, deps: ReloadingDep
 const COMMAND = 'sluice gateway'
 const NOT_RUN_HERE =
   'these sections are configured, and only sluice serve runs them: this process sends no usage and no notices, and has no admin API'
-const PARTS = PARTS_ALONE.gateway
+const SECTIONS = STANDALONE_SECTIONS.gateway

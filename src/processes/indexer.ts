@@ -3,7 +3,7 @@ import type { Lifecycle } from '../platform/process/lifecycle.ts'
 import { openAccess } from './compose/access/open-access.ts'
 import { refuseMissingStore } from './compose/access/open-store.ts'
 import type { Reload } from './compose/config/reload.ts'
-import { PARTS_ALONE } from './compose/config/served.ts'
+import { STANDALONE_SECTIONS } from './compose/config/served.ts'
 import type { Settings } from './compose/config/settings.ts'
 import type { ReloadingDeps } from './compose/process/deps.ts'
 import { finishService } from './compose/process/finish-service.ts'
@@ -21,7 +21,7 @@ export async function startIndexerProcess(settings: Settings, deps: ReloadingDep
   refuseWithoutNode(settings, COMMAND)
   await using opening = new AsyncDisposableStack()
   const context = opening.use(
-    await openProcess(settings, deps, { parts: PARTS, listeners: ['indexer'], drain: config.drain }),
+    await openProcess(settings, deps, { sections: SECTIONS, listeners: ['indexer'], drain: config.drain }),
   )
   refuseMissingStore(settings, COMMAND)
   const memory = opening.use(await openMemoryGuard(config, context))
@@ -30,7 +30,7 @@ export async function startIndexerProcess(settings: Settings, deps: ReloadingDep
   deps.starting?.throwIfAborted()
   const indexer = opening.use(await openIndexer(settings, { ...context, access: customers.access, upstreams, memory }))
   const reload = await finishService(settings, deps, {
-    ...{ command: COMMAND, parts: PARTS, context, opening },
+    ...{ command: COMMAND, sections: SECTIONS, context, opening },
     setNodes: upstreams.reload,
     operator: { addresses: { indexer: indexer.address }, customers, upstreams },
     methods: indexerMethods(indexer),
@@ -40,4 +40,4 @@ export async function startIndexerProcess(settings: Settings, deps: ReloadingDep
 }
 
 const COMMAND = 'sluice indexer run'
-const PARTS = PARTS_ALONE.indexer
+const SECTIONS = STANDALONE_SECTIONS.indexer

@@ -1,7 +1,7 @@
 import type { Lifecycle } from '../platform/process/lifecycle.ts'
 import type { Sender } from '../sender/service.ts'
 import type { Reload } from './compose/config/reload.ts'
-import { PARTS_ALONE } from './compose/config/served.ts'
+import { STANDALONE_SECTIONS } from './compose/config/served.ts'
 import type { Settings } from './compose/config/settings.ts'
 import type { ReloadingDeps } from './compose/process/deps.ts'
 import { finishService } from './compose/process/finish-service.ts'
@@ -21,7 +21,7 @@ export async function startSenderProcess(settings: Settings, deps: ReloadingDeps
   await using opening = new AsyncDisposableStack()
   const context = opening.use(
     await openProcess(settings, deps, {
-      parts: PARTS,
+      sections: SECTIONS,
       listeners: ['sender'],
       drain: config.drain,
     }),
@@ -30,7 +30,7 @@ export async function startSenderProcess(settings: Settings, deps: ReloadingDeps
   const upstreams = opening.use(await openUpstreams(settings, context))
   const sender = opening.use(await openSender(settings, { ...context, upstreams, memory }))
   const reload = await finishService(settings, deps, {
-    ...{ command: COMMAND, parts: PARTS, context, opening },
+    ...{ command: COMMAND, sections: SECTIONS, context, opening },
     setNodes: upstreams.reload,
     operator: { addresses: { sender: sender.address }, notes: scheduleNote('sender', sender.schedule), upstreams },
     methods: senderMethods(sender),
@@ -40,4 +40,4 @@ export async function startSenderProcess(settings: Settings, deps: ReloadingDeps
 }
 
 const COMMAND = 'sluice sender'
-const PARTS = PARTS_ALONE.sender
+const SECTIONS = STANDALONE_SECTIONS.sender

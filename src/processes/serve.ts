@@ -11,7 +11,7 @@ import {
   executionSource,
   hasReceivers,
   isUnconfigured,
-  servedParts,
+  servedSections,
   undecodedReason,
 } from './compose/config/served.ts'
 import type { Settings } from './compose/config/settings.ts'
@@ -55,7 +55,7 @@ export async function startServe(settings: Settings, options: ServeOptions, deps
 
   const context = opening.use(
     await openProcess(settings, deps, {
-      parts: servedParts(config),
+      sections: servedSections(config),
       listeners: ['admin'],
       drain: drainOf(settings),
     }),
@@ -99,7 +99,7 @@ export async function startServe(settings: Settings, options: ServeOptions, deps
   const isExecutionOff = config.execution.enabled && execution === undefined
   if (isExecutionOff) log.warn({ part: 'execution', reason: EXECUTION_OFF }, 'the execution service is off')
 
-  const undecoded = undecodedReason(config, servedParts(config))
+  const undecoded = undecodedReason(config, servedSections(config))
   if (undecoded !== undefined) log.warn({ part: 'bundle' }, undecoded)
 
   const allUpstreams = upstreamsOfThreads(upstreams, threads)
@@ -112,7 +112,7 @@ export async function startServe(settings: Settings, options: ServeOptions, deps
     log,
     readSettings: deps.readSettings,
     env: deps.env,
-    partsOf: servedParts,
+    checkedSectionsOf: servedSections,
     setPlans: access.setPlans,
     setNodes: reloadNodes(config, upstreams, chain, threads),
     setLogLevel: threads.setLogLevel,

@@ -4,7 +4,7 @@ import { createSlotLength } from '../upstreams/slot-length.ts'
 import { openAccess } from './compose/access/open-access.ts'
 import { refuseMissingStore } from './compose/access/open-store.ts'
 import { type Reload, reloadFrom } from './compose/config/reload.ts'
-import { PARTS_ALONE } from './compose/config/served.ts'
+import { STANDALONE_SECTIONS } from './compose/config/served.ts'
 import type { Settings } from './compose/config/settings.ts'
 import type { ReloadingDeps } from './compose/process/deps.ts'
 import { finishStart } from './compose/process/finish-start.ts'
@@ -23,7 +23,7 @@ export async function startShredsProcess(settings: Settings, deps: ReloadingDeps
   await using opening = new AsyncDisposableStack()
   const context = opening.use(
     await openProcess(settings, deps, {
-      parts: PARTS,
+      sections: SECTIONS,
       listeners: [],
       // It has no client connections that a load balancer would move first.
       drain: { ...config.drain, lameDuckMs: 0 },
@@ -45,16 +45,16 @@ export async function startShredsProcess(settings: Settings, deps: ReloadingDeps
     log,
     readSettings: deps.readSettings,
     env: deps.env,
-    partsOf: () => PARTS,
+    checkedSectionsOf: () => SECTIONS,
     setPlans: access.setPlans,
-    sections: ['log', 'drain', 'plans', ...PARTS],
+    usedSections: ['log', 'drain', 'plans', ...SECTIONS],
     // The schedule is followed from the start or not at all.
     setNodes: (next) => upstreams?.reload(next.config.upstreams),
   })
   const operator = opening.use(
     await openOperator(settings, {
       ...context,
-      parts: PARTS,
+      sections: SECTIONS,
       addresses: { shreds: shreds.address },
       notes: scheduleNote('shreds', shreds.status().schedule),
       customers,
@@ -66,4 +66,4 @@ export async function startShredsProcess(settings: Settings, deps: ReloadingDeps
   return { lifecycle, shreds, reload }
 }
 
-const PARTS = PARTS_ALONE.shreds
+const SECTIONS = STANDALONE_SECTIONS.shreds

@@ -7,7 +7,7 @@ import { checkListeners } from '../../processes/compose/config/check-listeners.t
 import { type Config, configSchema } from '../../processes/compose/config/config.ts'
 import { checkSources } from '../../processes/compose/config/faults.ts'
 import { bad, type Finding, ok } from '../../processes/compose/config/finding.ts'
-import { servedParts } from '../../processes/compose/config/served.ts'
+import { servedSections } from '../../processes/compose/config/served.ts'
 import type { SettingsSource } from '../find-settings.ts'
 import { checkClockSync, checkMachine } from './machine.ts'
 import { checkEventRing } from './ring.ts'
@@ -28,22 +28,22 @@ export async function examine(input: CheckInput): Promise<Finding[]> {
   if (loaded === undefined) return findings
   const config = loaded.value
   const { stateDir } = input
-  const parts = input.running?.parts ?? servedParts(config)
-  findings.push(...(await checkSecrets({ config, loaded, parts }, input)))
-  findings.push(...(await checkListeners(config, { folder: loaded.folder, stateDir, parts })))
+  const sections = input.running?.parts ?? servedSections(config)
+  findings.push(...(await checkSecrets({ config, loaded, sections }, input)))
+  findings.push(...(await checkListeners(config, { folder: loaded.folder, stateDir, sections })))
   const { findings: ofState, newestAuditMs } = await checkState({
     ...input,
     loaded,
     plans: createPlanTable(config.plans),
   })
   findings.push(...ofState)
-  findings.push(...(await checkShreds(config, { stateDir, parts })))
-  findings.push(...checkDecoded(config, parts))
+  findings.push(...(await checkShreds(config, { stateDir, sections })))
+  findings.push(...checkDecoded(config, sections))
   findings.push(...(await checkServices(config, loaded.folder, input.env)))
-  if (parts.includes('upstreams')) findings.push(...(await checkUpstreams(config, loaded.folder, input.env)))
-  findings.push(...(await checkSender(config, { folder: loaded.folder, stateDir, parts })))
-  findings.push(...checkSources(config, parts))
-  findings.push(...(await checkEventRing(config, loaded.folder, parts)))
+  if (sections.includes('upstreams')) findings.push(...(await checkUpstreams(config, loaded.folder, input.env)))
+  findings.push(...(await checkSender(config, { folder: loaded.folder, stateDir, sections })))
+  findings.push(...checkSources(config, sections))
+  findings.push(...(await checkEventRing(config, loaded.folder, sections)))
   findings.push(await checkClockSync(newestAuditMs, systemClock.nowMs()))
   return findings
 }

@@ -1,14 +1,18 @@
 import { resolve } from 'node:path'
 import { checkRing } from '../../execution/source/check-ring.ts'
 import { systemClock } from '../../platform/process/clock.ts'
-import type { Config, ConfigPart } from '../../processes/compose/config/config.ts'
+import type { Config, ConfigSection } from '../../processes/compose/config/config.ts'
 import { bad, type Finding, ok, warn } from '../../processes/compose/config/finding.ts'
 import { EXECUTION_OFF, executionSource } from '../../processes/compose/config/served.ts'
 
 /** The configured event ring: it exists, is readable, has a known layout and advances. */
-export async function checkEventRing(config: Config, folder: string, parts: readonly ConfigPart[]): Promise<Finding[]> {
+export async function checkEventRing(
+  config: Config,
+  folder: string,
+  sections: readonly ConfigSection[],
+): Promise<Finding[]> {
   const { execution } = config
-  if (!parts.includes('execution')) {
+  if (!sections.includes('execution')) {
     const isOff = execution.enabled && executionSource(config) === undefined
     return isOff ? [ok('execution', `off: ${EXECUTION_OFF}`)] : []
   }

@@ -5,15 +5,15 @@ import { makeTestFolder } from '../../platform/files/test-folder.ts'
 import type { GrantedSchedule } from '../../platform/native/thread-schedule.ts'
 import { openControlSocket } from '../../platform/process/control-socket.ts'
 import { silentLogger } from '../../platform/telemetry/logger.ts'
-import { type ConfigPart, configSchema } from '../../processes/compose/config/config.ts'
+import { type ConfigSection, configSchema } from '../../processes/compose/config/config.ts'
 import { checkSender } from './sender.ts'
 
 const TIP = 'DXyM8yAHqpMzDtvwz5DXoEUQmPxjJPMKCASCPhLMKpEx'
 
 test('checks tip accounts, the identity file and the paths of a running sender', async () => {
   using home = makeTestFolder()
-  const look = async (sender: object, parts: readonly ConfigPart[] = ['metrics', 'sender', 'upstreams']) => {
-    const at = { folder: home.path, stateDir: home.path, parts }
+  const look = async (sender: object, sections: readonly ConfigSection[] = ['metrics', 'sender', 'upstreams']) => {
+    const at = { folder: home.path, stateDir: home.path, sections }
     const findings = await checkSender(configSchema.parse({ sender }), at)
     return findings.map(({ check, level, message }) => `${level} ${check}: ${message}`)
   }

@@ -4,7 +4,7 @@ import { ServiceError } from '../../core/error.ts'
 import { checkSecretFile } from '../../platform/files/state-folder.ts'
 import type { GrantedSchedule } from '../../platform/native/thread-schedule.ts'
 import { openControlClient } from '../../platform/process/control-client.ts'
-import type { Config, ConfigPart } from '../../processes/compose/config/config.ts'
+import type { Config, ConfigSection } from '../../processes/compose/config/config.ts'
 import { bad, type Finding, ok, warn } from '../../processes/compose/config/finding.ts'
 import { hasTipKeys } from '../../processes/compose/services/tip-keys.ts'
 import { scheduleFinding } from './schedule.ts'
@@ -15,9 +15,9 @@ type Way = { readonly path: string; readonly isOpen: boolean; readonly message: 
 /** Tip accounts exist, the identity is readable, and the running sender has an open path and its priority. */
 export async function checkSender(
   config: Config,
-  { folder, stateDir, parts }: { folder: string; stateDir: string; parts: readonly ConfigPart[] },
+  { folder, stateDir, sections }: { folder: string; stateDir: string; sections: readonly ConfigSection[] },
 ): Promise<Finding[]> {
-  if (!parts.includes('sender')) return []
+  if (!sections.includes('sender')) return []
   return [
     checkTipAccounts(config, stateDir),
     ...(await checkIdentity(config, folder)),

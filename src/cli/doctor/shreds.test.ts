@@ -4,14 +4,14 @@ import { once } from 'node:events'
 import { test } from 'node:test'
 import { loadConfig } from '../../platform/config/file.ts'
 import { makeTestFolder } from '../../platform/files/test-folder.ts'
-import { type ConfigPart, configSchema } from '../../processes/compose/config/config.ts'
-import { servedParts } from '../../processes/compose/config/served.ts'
+import { type ConfigSection, configSchema } from '../../processes/compose/config/config.ts'
+import { servedSections } from '../../processes/compose/config/served.ts'
 import { bufferFinding, checkShreds } from './shreds.ts'
 
-async function examined(env: Record<string, string>, parts?: readonly ConfigPart[]) {
+async function examined(env: Record<string, string>, sections?: readonly ConfigSection[]) {
   using folder = makeTestFolder()
   const loaded = await loadConfig({ schema: configSchema, env, file: undefined })
-  return checkShreds(loaded.value, { stateDir: folder.path, parts: parts ?? servedParts(loaded.value) })
+  return checkShreds(loaded.value, { stateDir: folder.path, sections: sections ?? servedSections(loaded.value) })
 }
 
 test('without a running process, tests the UDP port and the granted receive buffer', async () => {

@@ -9,7 +9,7 @@ import { printAddressPort } from '../../platform/net/ip-range.ts'
 import { systemClock } from '../../platform/process/clock.ts'
 import { openControlClient } from '../../platform/process/control-client.ts'
 import { openUdpPort } from '../../platform/udp/open-port.ts'
-import type { Config, ConfigPart } from '../../processes/compose/config/config.ts'
+import type { Config, ConfigSection } from '../../processes/compose/config/config.ts'
 import { bad, type Finding, ok, warn } from '../../processes/compose/config/finding.ts'
 import { undecodedReason } from '../../processes/compose/config/served.ts'
 import type { Settings } from '../../processes/compose/config/settings.ts'
@@ -28,9 +28,9 @@ const RATE_MAX = 170_000
 /** The UDP port of the shred service, and whether shreds arrive. */
 export async function checkShreds(
   { shreds, localnet, upstreams }: Config,
-  { stateDir, parts }: { readonly stateDir: string; readonly parts: readonly ConfigPart[] },
+  { stateDir, sections }: { readonly stateDir: string; readonly sections: readonly ConfigSection[] },
 ): Promise<Finding[]> {
-  if (!parts.includes('shreds')) return [ok('shreds', 'disabled')]
+  if (!sections.includes('shreds')) return [ok('shreds', 'disabled')]
   const status = await askRunning(stateDir)
   if (status === undefined) return [await checkPort(shreds.listen), ...(await tryBuffer(shreds))]
   const findings: Finding[] = [
@@ -66,8 +66,8 @@ export async function checkShreds(
 }
 
 /** Whether customers of ShredStream Decoded get something. */
-export function checkDecoded(config: Config, parts: readonly ConfigPart[]): Finding[] {
-  const reason = undecodedReason(config, parts)
+export function checkDecoded(config: Config, sections: readonly ConfigSection[]): Finding[] {
+  const reason = undecodedReason(config, sections)
   if (reason === undefined) return []
   return [
     warn('decoded', reason, 'set shreds.enabled, bundle.entries.enabled and products.shreds-decoded.status alike'),

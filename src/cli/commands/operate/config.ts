@@ -1,8 +1,8 @@
 import { buildRouteMap } from '@stricli/core'
-import { PARTS_ALONE } from '../../../processes/compose/config/served.ts'
+import { STANDALONE_SECTIONS } from '../../../processes/compose/config/served.ts'
 import { command, commonFlags, flag } from '../../define.ts'
 
-const PROCESSES = ['serve', ...Object.keys(PARTS_ALONE)] as ['serve', ...(keyof typeof PARTS_ALONE)[]]
+const PROCESSES = ['serve', ...Object.keys(STANDALONE_SECTIONS)] as ['serve', ...(keyof typeof STANDALONE_SECTIONS)[]]
 
 const load = () => import('./run/config.ts')
 

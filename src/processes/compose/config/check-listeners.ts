@@ -11,9 +11,9 @@ import { isLoopbackAddress } from '../../../platform/net/connection-caps.ts'
 import { checkTlsFiles } from '../../../platform/net/tls-files.ts'
 import { systemClock } from '../../../platform/process/clock.ts'
 import { endpointsOf } from '../access/endpoints.ts'
-import type { Config, ConfigPart } from './config.ts'
+import type { Config, ConfigSection } from './config.ts'
 import { bad, type Finding, ok, warn } from './finding.ts'
-import { servedParts } from './served.ts'
+import { servedSections } from './served.ts'
 
 const DAY_MS = 86_400_000
 const CERTIFICATE_WARN_DAYS = 21
@@ -35,13 +35,13 @@ export async function checkListeners(
   {
     folder,
     stateDir,
-    parts = servedParts(config),
-  }: { readonly folder: string; readonly stateDir: string; readonly parts?: readonly ConfigPart[] },
+    sections = servedSections(config),
+  }: { readonly folder: string; readonly stateDir: string; readonly sections?: readonly ConfigSection[] },
   ports: Partial<Ports> = {},
 ): Promise<Finding[]> {
   const running = isRunning(stateDir)
-  const findings = await checkListenerFiles(config, folder, parts)
-  for (const server of listenersOf(config, parts))
+  const findings = await checkListenerFiles(config, folder, sections)
+  for (const server of listenersOf(config, sections))
     findings.push(await checkPort(server, running, { ...SYSTEM_PORTS, ...ports }))
   findings.push(checkMetricsOpen(config))
   return findings
@@ -51,9 +51,9 @@ export async function checkListeners(
 export async function checkListenerFiles(
   config: Config,
   folder: string,
-  parts: readonly ConfigPart[] = servedParts(config),
+  sections: readonly ConfigSection[] = servedSections(config),
 ): Promise<Finding[]> {
-  const servers = listenersOf(config, parts)
+  const servers = listenersOf(config, sections)
   const findings: Finding[] = servers.map(checkPublic)
   for (const certificate of certificatesOf(servers, folder)) findings.push(await checkCertificate(certificate))
   return [...findings, ...findShared(servers), ...checkPublicUrls(config)]
@@ -116,9 +116,9 @@ function isEveryAddress(host: string): boolean {
 }
 
 /** The TCP listeners of these sections of the configuration. */
-export function listenersOf(config: Config, parts: readonly ConfigPart[] = servedParts(config)): Server[] {
+export function listenersOf(config: Config, sections: readonly ConfigSection[] = servedSections(config)): Server[] {
   const { metrics, bundle, sender, execution, indexer, admin } = config
-  const servers: Partial<Record<ConfigPart, Server[]>> = {
+  const servers: Partial<Record<ConfigSection, Server[]>> = {
     metrics: [{ name: 'metrics', option: metrics }],
     bundle: [
       { name: 'bundle.rpc', option: bundle.rpc },
@@ -131,7 +131,7 @@ export function listenersOf(config: Config, parts: readonly ConfigPart[] = serve
     indexer: [{ name: 'indexer', option: indexer }],
     admin: [{ name: 'admin', option: admin }],
   }
-  return parts.flatMap((part) => servers[part] ?? [])
+  return sections.flatMap((section) => servers[section] ?? [])
 }
 
 function checkPublic({ name, option }: Server): Finding {

@@ -119,7 +119,7 @@ export const configSchema = z.strictObject({
 
 export type Config = z.output<typeof configSchema>
 
-export type ConfigPart = keyof Config
+export type ConfigSection = keyof Config
 
 /** JSON Schema of the config file, for editors and docs/config.md. */
 export function configJsonSchema(): JsonSchema {

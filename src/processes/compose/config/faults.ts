@@ -5,10 +5,10 @@ import { credentialText } from '../../../platform/config/credential-text.ts'
 import { isSecretRef, resolveSecret, type SecretSources } from '../../../platform/config/secret-ref.ts'
 import { checkListener } from '../../../platform/net/listener.ts'
 import { findShared, listenersOf } from './check-listeners.ts'
-import type { Config, ConfigPart } from './config.ts'
+import type { Config, ConfigSection } from './config.ts'
 import { bad, type Finding } from './finding.ts'
 import { listenerOf } from './listener.ts'
-import { servedParts } from './served.ts'
+import { servedSections } from './served.ts'
 import type { Settings } from './settings.ts'
 
 /**
@@ -17,7 +17,7 @@ import type { Settings } from './settings.ts'
  */
 export async function refuseFaults(
   { config, loaded }: Pick<Settings, 'config' | 'loaded'>,
-  { env, parts }: { env: NodeJS.ProcessEnv; parts: readonly ConfigPart[] },
+  { env, sections }: { env: NodeJS.ProcessEnv; sections: readonly ConfigSection[] },
 ): Promise<void> {
   const faults: ServiceError[] = []
   const note = async (key: string, check: () => Promise<unknown>): Promise<void> => {
@@ -29,14 +29,16 @@ export async function refuseFaults(
     }
   }
 
-  for (const [key, reference] of secretRefsOf({ config, loaded }, parts))
+  for (const [key, reference] of secretRefsOf({ config, loaded }, sections))
     await note(key, () => checkSecretRef(key, reference, { env, folder: loaded.folder }))
-  const servers = listenersOf(config, parts)
+  const servers = listenersOf(config, sections)
   for (const { name, option } of servers) await note(name, () => checkListener(listenerOf(option, loaded.folder)))
   faults.push(
-    ...[...findShared(servers), ...checkSources(config, parts), ...checkIdentity(config, loaded.folder, parts)].map(
-      errorOf,
-    ),
+    ...[
+      ...findShared(servers),
+      ...checkSources(config, sections),
+      ...checkIdentity(config, loaded.folder, sections),
+    ].map(errorOf),
   )
 
   const [only] = faults
@@ -55,11 +57,12 @@ export async function refuseFaults(
 /** The references to secrets in these sections, by key. */
 export function secretRefsOf(
   { config, loaded }: Pick<Settings, 'config' | 'loaded'>,
-  parts: readonly ConfigPart[],
+  sections: readonly ConfigSection[],
 ): Map<string, string> {
   const refs = new Map<string, string>()
   for (const { path, value } of loaded.entries())
-    if (typeof value === 'string' && isSecretRef(value) && isUsed(path, parts, config)) refs.set(path.join('.'), value)
+    if (typeof value === 'string' && isSecretRef(value) && isUsed(path, sections, config))
+      refs.set(path.join('.'), value)
   return refs
 }
 
@@ -72,17 +75,21 @@ export async function checkSecretRef(key: string, reference: string, sources: Se
   if (SENT_IN_HEADER.test(key)) credentialText(secret, 'the credential')
 }
 
-function isUsed([part, key]: readonly (string | number)[], parts: readonly ConfigPart[], { indexer }: Config): boolean {
-  if (!parts.includes(part as ConfigPart)) return false
-  return !(part === 'indexer' && key === 'clickhouse' && indexer.engine !== 'clickhouse')
+function isUsed(
+  [section, key]: readonly (string | number)[],
+  sections: readonly ConfigSection[],
+  { indexer }: Config,
+): boolean {
+  if (!sections.includes(section as ConfigSection)) return false
+  return !(section === 'indexer' && key === 'clickhouse' && indexer.engine !== 'clickhouse')
 }
 
 /** There is one source of events. */
-export function checkSources(config: Config, parts: readonly ConfigPart[] = servedParts(config)): Finding[] {
+export function checkSources(config: Config, sections: readonly ConfigSection[] = servedSections(config)): Finding[] {
   const { ring, node, simulated } = config.execution
   const given = Object.entries({ ring, node, simulated: simulated === true ? true : undefined })
   const names = given.flatMap(([name, value]) => (value === undefined ? [] : [`execution.${name}`]))
-  if (!parts.includes('execution') || names.length <= 1) return []
+  if (!sections.includes('execution') || names.length <= 1) return []
   const message = `execution: ${names.join(' and ')} are set, but there is one source of events`
   const fix = 'Set only one of them. A ring has execution durations, a node has none, simulated data is made up.'
   return [bad('execution', message, fix)]
@@ -92,10 +99,10 @@ export function checkSources(config: Config, parts: readonly ConfigPart[] = serv
 export function checkIdentity(
   config: Config,
   folder: string,
-  parts: readonly ConfigPart[] = servedParts(config),
+  sections: readonly ConfigSection[] = servedSections(config),
 ): Finding[] {
   const { enabled, identity } = config.sender.quic
-  const isUsed = parts.includes('sender') && enabled && identity !== undefined
+  const isUsed = sections.includes('sender') && enabled && identity !== undefined
   if (!isUsed || existsSync(resolve(folder, identity))) return []
   const fix = 'Give a keypair file of solana-keygen, ending in .json, with mode 0600.'
   return [bad('sender identity', `sender.quic.identity: the file ${identity} does not exist`, fix)]

@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { test } from 'node:test'
 import { temporaryFolder } from '../../../../test/support/cli.ts'
 import { silentLogger } from '../../../platform/telemetry/logger.ts'
-import type { ConfigPart } from './config.ts'
+import type { ConfigSection } from './config.ts'
 import { reloadFrom } from './reload.ts'
 import { loadSettings } from './settings.ts'
 
@@ -16,8 +16,8 @@ const node = (name: string, more = '') =>
 async function start(
   text: string,
   files: Readonly<Record<string, string>> = {},
-  sections?: readonly string[],
-  parts: readonly ConfigPart[] = ['upstreams', 'metrics', 'billing', 'notices'],
+  usedSections?: readonly string[],
+  sections: readonly ConfigSection[] = ['upstreams', 'metrics', 'billing', 'notices'],
   setSignIn?: (oidc: { readonly label: string } | undefined) => void,
 ) {
   const home = await temporaryFolder()
@@ -29,9 +29,9 @@ async function start(
     log: { ...silentLogger },
     readSettings,
     env: {},
-    partsOf: () => parts,
+    checkedSectionsOf: () => sections,
     setNodes: () => Promise.resolve([]),
-    ...(sections && { sections }),
+    ...(usedSections && { usedSections }),
     setSignIn,
   })
   return {
@@ -75,7 +75,7 @@ test('a reload during another one reads the file after it', async () => {
       return load()
     },
     env: {},
-    partsOf: () => ['upstreams'],
+    checkedSectionsOf: () => ['upstreams'],
     async setNodes({ config }) {
       isApplying.resolve()
       await mayGoOn.promise
@@ -168,7 +168,7 @@ test('a process of one service reports the addresses that customers use, of ever
 })
 
 test('a process of one service reloads where the section of its service is off for `serve`, and refuses a port that another process has', async () => {
-  const services: readonly ConfigPart[] = ['sender', 'indexer', 'execution']
+  const services: readonly ConfigSection[] = ['sender', 'indexer', 'execution']
   for (const part of services) {
     await using own = createServer()
     await once(own.listen(0, '127.0.0.1'), 'listening')

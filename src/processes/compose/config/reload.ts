@@ -5,7 +5,7 @@ import { resolveSecret } from '../../../platform/config/secret-ref.ts'
 import type { Logger } from '../../../platform/telemetry/logger.ts'
 import type { NodeChange } from '../../../upstreams/pool/members.ts'
 import { listenersOf, refuseNewPorts } from './check-listeners.ts'
-import type { Config, ConfigPart } from './config.ts'
+import type { Config, ConfigSection } from './config.ts'
 import { refuseFaults, secretRefsOf } from './faults.ts'
 import { mergedNames } from './merged-nodes.ts'
 import type { Settings } from './settings.ts'
@@ -17,12 +17,12 @@ type ReloadDeps = {
   readonly readSettings: () => Promise<Settings>
   readonly env: NodeJS.ProcessEnv
   /** The sections that a restart with this configuration would check. */
-  readonly partsOf: (config: Config) => readonly ConfigPart[]
+  readonly checkedSectionsOf: (config: Config) => readonly ConfigSection[]
   readonly setPlans?: (plans: Plans) => void
   /** Applies the log level in the threads. */
   readonly setLogLevel?: (level: string) => void
   /** The sections that this process uses, besides the addresses that customers use; all where it is missing. */
-  readonly sections?: readonly string[]
+  readonly usedSections?: readonly string[]
   /** Applies the upstream nodes and reads their secrets again; undefined where the new list needs a restart. Rejects, and changes nothing, for invalid ones. */
   readonly setNodes: (next: Settings) => Promise<readonly NodeChange[]> | undefined
   /** Applies `admin.oidc`; undefined where this process has no admin API. */
@@ -58,7 +58,7 @@ export function reloadFrom(started: Settings, deps: ReloadDeps): Reload {
   const inForce = valuesOf(started)
   const merged = mergedOf(started)
   const secrets = hashSecrets(started, deps)
-  const isUsed = (key: string) => isUsedIn(deps.sections, key)
+  const isUsed = (key: string) => isUsedIn(deps.usedSections, key)
   let last: Promise<unknown> = Promise.resolve()
   return () => {
     const done = last.then(reload)
@@ -120,29 +120,34 @@ export function reloadFrom(started: Settings, deps: ReloadDeps): Reload {
  * What would make a restart fail refuses the reload, also in values that need a restart: the operator learns it now and not when the process does not come
  * back. Then the nodes: they are the part that can still be refused.
  */
-async function readAndApplyNodes(started: Settings, { readSettings, setNodes, env, partsOf }: ReloadDeps) {
+async function readAndApplyNodes(started: Settings, { readSettings, setNodes, env, checkedSectionsOf }: ReloadDeps) {
   const next = await readSettings()
-  const parts = partsOf(next.config)
-  await refuseFaults(next, { env, parts })
-  await refuseNewPorts(listenersOf(started.config, partsOf(started.config)), listenersOf(next.config, parts))
+  const sections = checkedSectionsOf(next.config)
+  await refuseFaults(next, { env, sections })
+  await refuseNewPorts(
+    listenersOf(started.config, checkedSectionsOf(started.config)),
+    listenersOf(next.config, sections),
+  )
   return { next, nodes: await setNodes(next) }
 }
 
 /** A hash of each secret that can be read, by key: a changed one is found without keeping it. */
 async function hashSecrets(
   settings: Settings,
-  { env, partsOf }: Pick<ReloadDeps, 'env' | 'partsOf'>,
+  { env, checkedSectionsOf }: Pick<ReloadDeps, 'env' | 'checkedSectionsOf'>,
 ): Promise<Map<string, string>> {
   const hashes = new Map<string, string>()
-  for (const [key, reference] of secretRefsOf(settings, partsOf(settings.config))) {
+  for (const [key, reference] of secretRefsOf(settings, checkedSectionsOf(settings.config))) {
     const secret = await resolveSecret(reference, { env, folder: settings.loaded.folder }).catch(() => undefined)
     if (secret !== undefined) hashes.set(key, createHash('sha256').update(secret.reveal()).digest('hex'))
   }
   return hashes
 }
 
-function isUsedIn(sections: readonly string[] | undefined, key: string): boolean {
-  return sections === undefined || PUBLIC_ADDRESSES.test(key) || sections.includes(key.slice(0, key.indexOf('.')))
+function isUsedIn(usedSections: readonly string[] | undefined, key: string): boolean {
+  return (
+    usedSections === undefined || PUBLIC_ADDRESSES.test(key) || usedSections.includes(key.slice(0, key.indexOf('.')))
+  )
 }
 
 const PLAN = /^plans\.([^.]+)\./

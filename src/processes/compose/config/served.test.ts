@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { makeTestFolder } from '../../../platform/files/test-folder.ts'
 import { configSchema } from './config.ts'
-import { isTrial, isUnconfigured, onlyInServe, servedParts, undecodedReason } from './served.ts'
+import { isTrial, isUnconfigured, onlyInServe, servedSections, undecodedReason } from './served.ts'
 import { loadSettings } from './settings.ts'
 
 test('what is configured and only serve runs: billing, notices, and an admin API that has values', async () => {
@@ -73,7 +73,7 @@ test('a start is without a configuration where neither a file nor the environmen
 test('decoded shreds that are offered, or have a port, and that nothing decodes, are reported', () => {
   const inServe = (input: object) => {
     const config = configSchema.parse(input)
-    return undecodedReason(config, servedParts(config))
+    return undecodedReason(config, servedSections(config))
   }
   const preview = { products: { 'shreds-decoded': { status: 'preview' } } }
   const entries = { bundle: { entries: { enabled: true } } }

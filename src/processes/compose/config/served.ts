@@ -1,6 +1,6 @@
 import type { NoticesOptions } from '../../../admin/notices/options.ts'
 import type { LoadedConfig } from '../../../platform/config/file.ts'
-import type { Config, ConfigPart } from './config.ts'
+import type { Config, ConfigSection } from './config.ts'
 
 /**
  * Where the events of the execution service come from. Simulated data only where nothing real is configured, or on request; undefined: real nodes are
@@ -46,33 +46,33 @@ export function servesExecution(config: Config): boolean {
 }
 
 /** The sections that a process of one service uses, by its command. */
-export const PARTS_ALONE = {
+export const STANDALONE_SECTIONS = {
   gateway: ['metrics', 'access', 'bundle', 'upstreams'],
   sender: ['metrics', 'sender', 'upstreams'],
   shreds: ['metrics', 'access', 'shreds', 'upstreams'],
   execution: ['metrics', 'access', 'execution'],
   indexer: ['metrics', 'access', 'indexer', 'upstreams'],
-} as const satisfies Record<string, readonly ConfigPart[]>
+} as const satisfies Record<string, readonly ConfigSection[]>
 
 /** The sections that `serve` uses: all except disabled services. `enabled` has no effect on single-service processes. */
-export function servedParts(config: Config): ConfigPart[] {
-  return (Object.keys(config) as ConfigPart[]).filter((name) => {
-    const part = config[name]
+export function servedSections(config: Config): ConfigSection[] {
+  return (Object.keys(config) as ConfigSection[]).filter((name) => {
+    const section = config[name]
     if (name === 'execution') return servesExecution(config)
-    return !(typeof part === 'object' && 'enabled' in part && part.enabled === false)
+    return !(typeof section === 'object' && 'enabled' in section && section.enabled === false)
   })
 }
 
 /** Why ShredStream Decoded has nothing to deliver although a port or the product is on; undefined where it has, or is off. */
-export function undecodedReason({ bundle, products }: Config, parts: readonly ConfigPart[]): string | undefined {
+export function undecodedReason({ bundle, products }: Config, sections: readonly ConfigSection[]): string | undefined {
   const isOffered = products['shreds-decoded'].status === 'preview'
-  if (!parts.includes('bundle') || !(isOffered || bundle.entries.enabled)) return undefined
+  if (!sections.includes('bundle') || !(isOffered || bundle.entries.enabled)) return undefined
   const names = [
     ...(bundle.entries.enabled ? ['bundle.entries'] : []),
     ...(isOffered ? ['products.shreds-decoded'] : []),
   ]
   const isOn = `${names.join(' and ')} ${names.length === 1 ? 'is' : 'are'} on`
-  if (!parts.includes('shreds'))
+  if (!sections.includes('shreds'))
     return `${isOn}, and this process has no shreds to decode: run sluice serve with shreds.enabled, or turn it off`
   return isOffered
     ? undefined

@@ -1,7 +1,7 @@
 import type { ControlMethods } from '../../../platform/process/control-socket.ts'
 import type { NodesOptions } from '../../../upstreams/node-spec.ts'
 import type { NodeChange } from '../../../upstreams/pool/members.ts'
-import type { ConfigPart } from '../config/config.ts'
+import type { ConfigSection } from '../config/config.ts'
 import { type Reload, reloadFrom } from '../config/reload.ts'
 import type { Settings } from '../config/settings.ts'
 import { refuseWithoutNode } from '../services/upstreams.ts'
@@ -15,28 +15,28 @@ export type ServiceProcess = {
   /** As in messages to the operator. */
   readonly command: string
   /** The sections of the configuration that it uses, besides those of every process. */
-  readonly parts: readonly ConfigPart[]
+  readonly sections: readonly ConfigSection[]
   readonly context: ProcessContext<never>
   /** Everything the process has opened so far. */
   readonly opening: AsyncDisposableStack
   readonly setNodes: (options: NodesOptions) => Promise<readonly NodeChange[]>
   /** Applies the log level in the threads. */
   readonly setLogLevel?: (level: string) => void
-  readonly operator: Omit<OperatorDeps, keyof ProcessContext<never> | 'methods' | 'parts'>
+  readonly operator: Omit<OperatorDeps, keyof ProcessContext<never> | 'methods' | 'sections'>
   readonly methods: ControlMethods
   readonly drains: NonNullable<StartedParts['drains']>
 }
 
 /** The last steps of such a process: what a reload changes, the operator's access, and the report that it serves. */
 export async function finishService(settings: Settings, deps: ReloadingDeps, process: ServiceProcess): Promise<Reload> {
-  const { command, parts, context, opening, operator, drains } = process
+  const { command, sections, context, opening, operator, drains } = process
   const { customers } = operator
   const reload = reloadFrom(settings, {
     log: context.log,
     readSettings: deps.readSettings,
     env: deps.env,
-    partsOf: () => parts,
-    sections: ['log', 'memory', 'drain', ...(customers === undefined ? [] : ['plans']), ...parts],
+    checkedSectionsOf: () => sections,
+    usedSections: ['log', 'memory', 'drain', ...(customers === undefined ? [] : ['plans']), ...sections],
     ...(customers && { setPlans: customers.access.setPlans }),
     ...(process.setLogLevel && { setLogLevel: process.setLogLevel }),
     setNodes(next) {
@@ -45,7 +45,7 @@ export async function finishService(settings: Settings, deps: ReloadingDeps, pro
     },
   })
   const opened = opening.use(
-    await openOperator(settings, { ...context, ...operator, parts, methods: { reload, ...process.methods } }),
+    await openOperator(settings, { ...context, ...operator, sections, methods: { reload, ...process.methods } }),
   )
   finishStart(context, {
     operator: opened,

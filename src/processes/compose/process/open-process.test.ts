@@ -12,7 +12,7 @@ test('health is served from the first step of a start on: alive, and not ready u
   const env = { SLUICE_METRICS__LISTEN: '127.0.0.1:0' }
   const settings = await loadSettings({ process: { env } }, { state: folder.path })
   const deps = { env, clock: systemClock, random: secureRandom, log: silentLogger }
-  const options = { parts: ['metrics'], listeners: [], drain: { lameDuckMs: 0 } } as const
+  const options = { sections: ['metrics'], listeners: [], drain: { lameDuckMs: 0 } } as const
   await using context = await openProcess(settings, deps, options)
   const { host, port } = context.metricsListener.address
   const get = async (path: string) => {

@@ -5,7 +5,7 @@ import { createListenerMetrics } from '../../../platform/net/listener-metrics.ts
 import { createLifecycle, type Lifecycle, type LifecycleOptions } from '../../../platform/process/lifecycle.ts'
 import { createProcessRegistry } from '../../../platform/telemetry/process-metrics.ts'
 import { createRefusalLog, type RefusalLog } from '../../../platform/telemetry/refusal-log.ts'
-import type { ConfigPart } from '../config/config.ts'
+import type { ConfigSection } from '../config/config.ts'
 import { refuseFaults } from '../config/faults.ts'
 import type { Settings } from '../config/settings.ts'
 import { createDocuments, type Documents } from '../documents/documents.ts'
@@ -27,7 +27,7 @@ export type ProcessContext<Listener extends string> = Deps &
 
 export type ProcessOptions<Listener extends string> = {
   /** The sections of the configuration that this process uses; only these are checked. */
-  readonly parts: readonly ConfigPart[]
+  readonly sections: readonly ConfigSection[]
   /** Besides that of `metrics`. */
   readonly listeners: readonly Listener[]
   readonly drain: LifecycleOptions
@@ -37,9 +37,9 @@ export type ProcessOptions<Listener extends string> = {
 export async function openProcess<const Listener extends string>(
   settings: Settings,
   deps: Deps,
-  { parts, listeners, drain }: ProcessOptions<Listener>,
+  { sections, listeners, drain }: ProcessOptions<Listener>,
 ): Promise<ProcessContext<Listener> & AsyncDisposable> {
-  await refuseFaults(settings, { env: deps.env, parts })
+  await refuseFaults(settings, { env: deps.env, sections })
   await using opening = new AsyncDisposableStack()
   const state = await openStateFolder(settings.stateDir)
   opening.use(takeInstanceLock(state))

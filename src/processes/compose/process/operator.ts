@@ -7,7 +7,7 @@ import type { MetricsView } from '../../../platform/telemetry/metrics-view.ts'
 import type { SlotLength } from '../../../upstreams/slot-length.ts'
 import { ENDPOINT_NAMES, type Endpoints, endpointsOf } from '../access/endpoints.ts'
 import type { AccessPart } from '../access/open-access.ts'
-import type { ConfigPart } from '../config/config.ts'
+import type { ConfigSection } from '../config/config.ts'
 import type { Settings } from '../config/settings.ts'
 import type { Rendered } from '../documents/documents.ts'
 import { type OperatorUpstreams, upstreamMethods } from '../services/upstreams.ts'
@@ -22,7 +22,7 @@ type Address = { readonly host: string; readonly port: number }
 
 export type OperatorDeps = ProcessContext<never> & {
   /** The sections of the configuration that a process of one service uses. */
-  readonly parts?: readonly ConfigPart[]
+  readonly sections?: readonly ConfigSection[]
   /** What the process listens on, by the name in `sluice status`. Undefined for a service that is disabled. */
   readonly addresses: Readonly<Record<string, Address | undefined>>
   /** What to know about a service, by the same name. */
@@ -101,7 +101,7 @@ export async function openOperator(settings: Settings, deps: OperatorDeps): Prom
   const tap = deps.logTap ?? createLogTap({ write() {} })
   const methods: ControlMethods = {
     status,
-    settings: createSettingsReport(settings, deps.env, endpoints, deps.parts),
+    settings: createSettingsReport(settings, deps.env, endpoints, deps.sections),
     top: createTopReport({
       registry: metrics,
       clock,

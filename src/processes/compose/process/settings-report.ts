@@ -1,6 +1,6 @@
 import { readEnv } from '../../../platform/config/env.ts'
 import type { Endpoints } from '../access/endpoints.ts'
-import { type Config, type ConfigPart, configSchema } from '../config/config.ts'
+import { type Config, type ConfigSection, configSchema } from '../config/config.ts'
 import type { Settings } from '../config/settings.ts'
 import { VERSION } from './version.ts'
 
@@ -18,7 +18,7 @@ export type SettingsReport = {
   /** The store it uses, whatever the config file has become since its start. Missing from a process of an older version. */
   readonly store?: Config['access']['store']
   /** The sections that a process of one service uses, also where its own is off for `serve`. Missing from `serve`, whose sections the configuration names, and from an older version. */
-  readonly parts?: readonly ConfigPart[]
+  readonly parts?: readonly ConfigSection[]
   /** With the ports in use. */
   readonly endpoints: Endpoints
 }
@@ -27,7 +27,7 @@ export function createSettingsReport(
   { config, stateDir, loaded }: Settings,
   env: NodeJS.ProcessEnv,
   endpoints: Endpoints,
-  parts?: readonly ConfigPart[],
+  sections?: readonly ConfigSection[],
 ): () => SettingsReport {
   const { overrides } = readEnv(env, configSchema)
   const environment = Object.fromEntries(overrides.map(({ variable }) => [variable, env[variable] ?? '']))
@@ -39,7 +39,7 @@ export function createSettingsReport(
     folder: loaded.folder,
     environment,
     store: config.access.store,
-    ...(parts && { parts }),
+    ...(sections && { parts: sections }),
     endpoints,
   })
 }
