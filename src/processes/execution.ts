@@ -41,8 +41,8 @@ export async function startExecutionProcess(settings: Settings, deps: ReloadingD
   const { clock, lifecycle } = context
   if (config.execution.auth === 'token') refuseMissingStore(settings, 'sluice execution with execution.auth = "token"')
   const memory = opening.use(await openMemoryGuard(config, context))
-  const customers = opening.use(await openAccess(settings, context))
-  const { access } = customers
+  const openedAccess = opening.use(await openAccess(settings, context))
+  const { access } = openedAccess
   const part = opening.use(await openExecution(settings, { ...context, access, memory }))
   const execution = opening.use(await part.start(undefined))
   const reload = reloadFrom(settings, {
@@ -61,7 +61,7 @@ export async function startExecutionProcess(settings: Settings, deps: ReloadingD
       sections: SECTIONS,
       addresses: { execution: execution.address },
       notes: executionSource(config) === 'simulated' ? { execution: 'simulated data' } : {},
-      customers,
+      openedAccess,
       methods: { reload },
     }),
   )

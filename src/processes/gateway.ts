@@ -26,8 +26,8 @@ export async function startGatewayProcess(settings: Settings, deps: ReloadingDep
   )
   refuseMissingStore(settings, COMMAND)
   const plane = opening.use(await openControlPlane(settings, context, [gatewayPlan(config)]))
-  const { customers, probes, health } = plane
-  const { store, access } = customers
+  const { openedAccess, probes, health } = plane
+  const { store, access } = openedAccess
   const upstreams = opening.use(await openUpstreams(settings, { ...context, lifecycle: health, probing: probes.start }))
   opening.use(await followDedicatedNodes(access, upstreams))
   opening.use(await notifyChanges(store, access, context.log.child({ part: 'access' })))
@@ -45,7 +45,7 @@ export async function startGatewayProcess(settings: Settings, deps: ReloadingDep
     setLogLevel: threads.setLogLevel,
     operator: {
       addresses: { rpc: gateway.rpc, ws: gateway.ws, grpc: gateway.grpc, entries: gateway.entries },
-      customers,
+      openedAccess,
       upstreams: upstreamsOfThreads(upstreams, threads),
       connectionsOf: (id) => connectionsOf(access.permits.taken(id)),
       threads: threads.all,

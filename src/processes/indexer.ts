@@ -25,14 +25,16 @@ export async function startIndexerProcess(settings: Settings, deps: ReloadingDep
   )
   refuseMissingStore(settings, COMMAND)
   const memory = opening.use(await openMemoryGuard(config, context))
-  const customers = opening.use(await openAccess(settings, context))
+  const openedAccess = opening.use(await openAccess(settings, context))
   const upstreams = opening.use(await openUpstreams(settings, context))
   deps.starting?.throwIfAborted()
-  const indexer = opening.use(await openIndexer(settings, { ...context, access: customers.access, upstreams, memory }))
+  const indexer = opening.use(
+    await openIndexer(settings, { ...context, access: openedAccess.access, upstreams, memory }),
+  )
   const reload = await finishService(settings, deps, {
     ...{ command: COMMAND, sections: SECTIONS, context, opening },
     setNodes: upstreams.reload,
-    operator: { addresses: { indexer: indexer.address }, customers, upstreams },
+    operator: { addresses: { indexer: indexer.address }, openedAccess, upstreams },
     methods: indexerMethods(indexer),
     drains: { indexer },
   })

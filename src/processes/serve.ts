@@ -62,8 +62,8 @@ export async function startServe(settings: Settings, options: ServeOptions, deps
   )
   const { log, clock, lifecycle } = context
   const plane = opening.use(await openControlPlane(settings, context, threadPlanOf(config)))
-  const { customers, probes, health } = plane
-  const { store, access } = customers
+  const { openedAccess, probes, health } = plane
+  const { store, access } = openedAccess
 
   const leaders = createLeaderSchedule()
   const slotLength = createSlotLength(context)
@@ -149,7 +149,7 @@ export async function startServe(settings: Settings, options: ServeOptions, deps
         ...scheduleNote('sender', senderDetails?.schedule),
       },
       off: isExecutionOff ? { execution: EXECUTION_OFF } : {},
-      customers,
+      openedAccess,
       upstreams: allUpstreams,
       slotLength,
       tipAccounts: senderDetails?.tipAccounts,
@@ -169,7 +169,7 @@ export async function startServe(settings: Settings, options: ServeOptions, deps
     }),
   )
   started.operator = operator
-  if (options.demo) deps.showCard(await demoCard(settings, context, { customers, endpoints: operator.endpoints }))
+  if (options.demo) deps.showCard(await demoCard(settings, context, { openedAccess, endpoints: operator.endpoints }))
 
   const drains = { admin, bundle: gateway, sender, execution, indexer }
   finishStart(context, { operator, drains, opened: opening.move(), store: store.name })

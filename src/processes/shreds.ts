@@ -31,8 +31,8 @@ export async function startShredsProcess(settings: Settings, deps: ReloadingDeps
   )
   const { clock, log, lifecycle } = context
   refuseMissingStore(settings, 'sluice shreds')
-  const customers = opening.use(await openAccess(settings, context))
-  const { store, access } = customers
+  const openedAccess = opening.use(await openAccess(settings, context))
+  const { store, access } = openedAccess
   const leaders = createLeaderSchedule()
   const slotLength = createSlotLength(context)
   const { nodes } = config.upstreams
@@ -57,7 +57,7 @@ export async function startShredsProcess(settings: Settings, deps: ReloadingDeps
       sections: SECTIONS,
       addresses: { shreds: shreds.address },
       notes: scheduleNote('shreds', shreds.status().schedule),
-      customers,
+      openedAccess,
       slotLength,
       methods: { reload, ...shredsMethods(shreds) },
     }),

@@ -8,13 +8,16 @@ import type { Settings } from '../config/settings.ts'
 import { currentActor, type Deps } from '../process/deps.ts'
 import type { Endpoints } from './endpoints.ts'
 import { handoverCard } from './handover-card.ts'
-import type { AccessPart } from './open-access.ts'
+import type { OpenedAccess } from './open-access.ts'
 
 /** The handover card of the demo subscription at the first start; at later ones, where the services are. */
 export async function demoCard(
   { plans, stateDir }: Settings,
   { random, env, clock }: Pick<Deps, 'random' | 'env' | 'clock'>,
-  { customers: { store, access }, endpoints }: { readonly customers: AccessPart; readonly endpoints: Endpoints },
+  {
+    openedAccess: { store, access },
+    endpoints,
+  }: { readonly openedAccess: OpenedAccess; readonly endpoints: Endpoints },
 ): Promise<string> {
   const on = { store, random, actor: currentActor(env), nowMs: clock.nowMs() }
   const card = await createDemo(on, plans, endpoints)

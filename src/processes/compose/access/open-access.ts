@@ -6,7 +6,7 @@ import { writeStopReport } from '../process/stop-report.ts'
 import { type UsageWatch, watchUsage } from '../top/usage-watch.ts'
 import { openAccessStore } from './open-store.ts'
 
-export type AccessPart = AsyncDisposable & {
+export type OpenedAccess = AsyncDisposable & {
   readonly store: AccessStore
   readonly usage: UsageWatch
   readonly access: AccessService
@@ -17,7 +17,7 @@ export async function openAccess(
   settings: Settings,
   deps: ProcessContext<never>,
   threads: number = 1,
-): Promise<AccessPart> {
+): Promise<OpenedAccess> {
   const { config, loaded } = settings
   const { log, clock, random, env, registry, lifecycle } = deps
   await using opening = new AsyncDisposableStack()

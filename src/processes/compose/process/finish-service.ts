@@ -30,14 +30,14 @@ export type ServiceProcess = {
 /** The last steps of such a process: what a reload changes, the operator's access, and the report that it serves. */
 export async function finishService(settings: Settings, deps: ReloadingDeps, process: ServiceProcess): Promise<Reload> {
   const { command, sections, context, opening, operator, drains } = process
-  const { customers } = operator
+  const { openedAccess } = operator
   const reload = reloadFrom(settings, {
     log: context.log,
     readSettings: deps.readSettings,
     env: deps.env,
     checkedSectionsOf: () => sections,
-    usedSections: ['log', 'memory', 'drain', ...(customers === undefined ? [] : ['plans']), ...sections],
-    ...(customers && { setPlans: customers.access.setPlans }),
+    usedSections: ['log', 'memory', 'drain', ...(openedAccess === undefined ? [] : ['plans']), ...sections],
+    ...(openedAccess && { setPlans: openedAccess.access.setPlans }),
     ...(process.setLogLevel && { setLogLevel: process.setLogLevel }),
     setNodes(next) {
       refuseWithoutNode(next, command)
@@ -51,7 +51,7 @@ export async function finishService(settings: Settings, deps: ReloadingDeps, pro
     operator: opened,
     drains,
     opened: opening.move(),
-    ...(customers && { store: customers.store.name }),
+    ...(openedAccess && { store: openedAccess.store.name }),
   })
   return reload
 }

@@ -6,7 +6,7 @@ import { createLogTap } from '../../../platform/telemetry/log-tap.ts'
 import type { MetricsView } from '../../../platform/telemetry/metrics-view.ts'
 import type { SlotLength } from '../../../upstreams/slot-length.ts'
 import { ENDPOINT_NAMES, type Endpoints, endpointsOf } from '../access/endpoints.ts'
-import type { AccessPart } from '../access/open-access.ts'
+import type { OpenedAccess } from '../access/open-access.ts'
 import type { ConfigSection } from '../config/config.ts'
 import type { Settings } from '../config/settings.ts'
 import type { Rendered } from '../documents/documents.ts'
@@ -30,7 +30,7 @@ export type OperatorDeps = ProcessContext<never> & {
   /** Services that are enabled but do not run, with the reason. */
   readonly off?: Readonly<Record<string, string>>
   /** Undefined in a process without the access store. */
-  readonly customers?: AccessPart
+  readonly openedAccess?: OpenedAccess
   readonly upstreams?: OperatorUpstreams
   /** By default that of `upstreams`. */
   readonly slotLength?: SlotLength
@@ -71,7 +71,7 @@ const NO_USAGE: Pick<UsageWatch, 'active' | 'of'> = { active: () => [], of: () =
 
 /** The operator's access to a process that has started: its metrics and health, and the control socket that the command line calls. */
 export async function openOperator(settings: Settings, deps: OperatorDeps): Promise<Operator> {
-  const { log, clock, lifecycle, customers, upstreams, connectionsOf = () => 0 } = deps
+  const { log, clock, lifecycle, openedAccess, upstreams, connectionsOf = () => 0 } = deps
   const { metrics = deps.registry } = deps
   await using opening = new AsyncDisposableStack()
   // Closed here, before the services whose metrics it reads.
@@ -87,12 +87,12 @@ export async function openOperator(settings: Settings, deps: OperatorDeps): Prom
   })
   await publishDocuments(settings, deps, endpoints)
   const noCustomers: AccessSnapshot = Snapshot.empty()
-  const snapshot = () => customers?.access.snapshot() ?? noCustomers
-  const usage = customers?.usage ?? NO_USAGE
+  const snapshot = () => openedAccess?.access.snapshot() ?? noCustomers
+  const usage = openedAccess?.usage ?? NO_USAGE
   const status = createStatusReport({
-    ...{ lifecycle, clock, store: customers?.store.name ?? 'none', snapshot, services, off },
-    usage: () => customers?.access.usage.state(),
-    ending: () => customers?.access.ending(),
+    ...{ lifecycle, clock, store: openedAccess?.store.name ?? 'none', snapshot, services, off },
+    usage: () => openedAccess?.access.usage.state(),
+    ending: () => openedAccess?.access.ending(),
     nodes: () => deps.upstreams?.status() ?? [],
     threads: deps.threads ?? (() => []),
     slotLength: deps.slotLength ?? upstreams?.of(undefined).slotLength,
@@ -127,11 +127,11 @@ export async function openOperator(settings: Settings, deps: OperatorDeps): Prom
     drain() {
       // In the next turn of the event loop, so that the response is written before the control socket closes.
       clock.setTimer(0, () => lifecycle.stop('sluice drain'))
-      const waitingRows = customers?.access.usage.state().waitingRows ?? 0
+      const waitingRows = openedAccess?.access.usage.state().waitingRows ?? 0
       return {
         draining: true,
         pid: process.pid,
-        reportsStop: customers !== undefined,
+        reportsStop: openedAccess !== undefined,
         waitingRows,
       } satisfies Draining
     },

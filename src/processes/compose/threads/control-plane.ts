@@ -3,7 +3,7 @@ import { createMemoryCells, MemoryCells } from '../../../platform/process/memory
 import { MAIN_THREAD } from '../../../platform/telemetry/thread-supervision-metrics.ts'
 import type { NodesOptions } from '../../../upstreams/node-spec.ts'
 import { createProbePublisher, type ProbePublisher } from '../../../upstreams/probes/shared-probes.ts'
-import { type AccessPart, openAccess } from '../access/open-access.ts'
+import { type OpenedAccess, openAccess } from '../access/open-access.ts'
 import type { Settings } from '../config/settings.ts'
 import { openMemoryGuard } from '../process/memory.ts'
 import type { ProcessContext } from '../process/open-process.ts'
@@ -12,7 +12,7 @@ import { createThreadHost, type ThreadHost, type ThreadPlan, threadNames } from 
 
 /** What the main thread opens before its threads: access and the memory guard, in memory that the threads of the plan share. */
 export type ControlPlane = AsyncDisposable & {
-  readonly customers: AccessPart
+  readonly openedAccess: OpenedAccess
   /** The control plane probes the nodes for all threads. */
   readonly probes: ProbePublisher
   /** For the nodes of the main thread: they are well when those of no thread are reported. */
@@ -30,14 +30,14 @@ export async function openControlPlane(
   const threads = threadNames(plan).length
   const memoryCells = createMemoryCells({ threads })
   const memory = opening.use(await openMemoryGuard(settings.config, context, new MemoryCells(memoryCells, 0)))
-  const customers = opening.use(await openAccess(settings, context, threads))
-  const { access } = customers
+  const openedAccess = opening.use(await openAccess(settings, context, threads))
+  const { access } = openedAccess
   const probes = createProbePublisher()
   const health = createHealthReports(context.lifecycle)
   const deps = { ...context, access, memory, memoryCells, probes, health }
   const opened = opening.move()
   return {
-    customers,
+    openedAccess,
     probes,
     health: health.of(MAIN_THREAD),
     threadsOn: (nodes) => createThreadHost(settings, plan, { ...deps, nodes }),
