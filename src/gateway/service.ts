@@ -181,8 +181,7 @@ export async function startGateway(listeners: GatewayListeners, deps: GatewayDep
   }
 }
 
-function healthOf(upstreams: Upstreams): 'ok' | 'behind' | 'unknown' {
-  const shared = upstreams.of(undefined)
+function healthOf({ shared }: Upstreams): 'ok' | 'behind' | 'unknown' {
   if (!shared.isAvailable) return 'unknown'
   return shared.slotsBehind === undefined ? 'ok' : 'behind'
 }

@@ -82,8 +82,8 @@ export async function startServe(settings: Settings, options: ServeOptions, deps
   const billing = opening.use(await openBilling(settings, context, store))
   if (shreds !== undefined) {
     const shredsLog = log.child({ part: 'shreds' })
-    opening.use(leaders.follow(upstreams.of(undefined), { clock, log: shredsLog }))
-    const tableNodes = tableNodesOf(upstreams.of(undefined), clock)
+    opening.use(leaders.follow(upstreams.shared, { clock, log: shredsLog }))
+    const tableNodes = tableNodesOf(upstreams.shared, clock)
     if (lookupTables !== undefined) opening.use(lookupTables.follow(tableNodes, { ...context, log: shredsLog }))
   }
 

@@ -40,7 +40,7 @@ export async function startShredsProcess(settings: Settings, deps: ReloadingDeps
   const shreds = opening.use(await openShreds(settings, { ...context, store, access, leaders, slotLength, hasNodes }))
   const upstreams = hasNodes ? opening.use(await openUpstreams(settings, context, nodes, slotLength)) : undefined
   if (upstreams !== undefined)
-    opening.use(leaders.follow(upstreams.of(undefined), { clock, log: log.child({ part: 'shreds' }) }))
+    opening.use(leaders.follow(upstreams.shared, { clock, log: log.child({ part: 'shreds' }) }))
   const reload = reloadFrom(settings, {
     log,
     readSettings: deps.readSettings,

@@ -34,7 +34,7 @@ describe('F1: an upstream refuses connections', () => {
         { name: 'b', rpc: url(b.proxy) },
       ],
     })
-    const shared = rig.upstreams.of(undefined)
+    const shared = rig.upstreams.shared
     const outcomes = await Promise.all([
       ...Array.from({ length: 64 }, () => read(shared)),
       ...Array.from({ length: 16 }, () =>
@@ -55,7 +55,7 @@ describe('F1: an upstream refuses connections', () => {
       { name: 'b', rpc: url(b.proxy) },
     ]
     await using rig = await startRig({ clock: systemClock, nodes, health: { probeMs: 60_000 } })
-    const shared = rig.upstreams.of(undefined)
+    const shared = rig.upstreams.shared
     assert.equal((await read(shared)).kind, 'responded')
     let asked = 0
     const respond = () => (++asked === 1 ? ('reset' as const) : { status: 429, body: 'too many' })
@@ -68,7 +68,7 @@ describe('F1: an upstream refuses connections', () => {
   test('fails at once without an available node: p99 within 50 ms', async () => {
     await using a = await proxied()
     await using rig = await startRig({ clock: systemClock, nodes: [{ name: 'a', rpc: url(a.proxy) }] })
-    const shared = rig.upstreams.of(undefined)
+    const shared = rig.upstreams.shared
     assert.equal((await read(shared)).kind, 'responded')
     await a.proxy.disable()
     await until('the breaker is open', async () => {
@@ -97,7 +97,7 @@ describe('F1: an upstream refuses connections', () => {
     await a.proxy.enable()
     const tookMs = await advanceUntil(clock, 'it is back', () => stateNow() === 'healthy')
     assert.ok(tookMs <= 2000, `${tookMs} ms`)
-    assert.equal((await read(rig.upstreams.of(undefined))).kind, 'responded')
+    assert.equal((await read(rig.upstreams.shared)).kind, 'responded')
   })
 
   test('opens the breaker after five failures in a row', async () => {
@@ -105,7 +105,7 @@ describe('F1: an upstream refuses connections', () => {
     await using a = await proxied()
     await a.proxy.disable()
     await using rig = await startRig({ clock, nodes: [{ name: 'a', rpc: url(a.proxy) }] })
-    const shared = rig.upstreams.of(undefined)
+    const shared = rig.upstreams.shared
     await until('the first probe has failed', () => rig.upstreams.status()[0]?.callsInFlight === 0)
     const kinds: string[] = []
     for (let round = 0; round < 6; round++) kinds.push((await read(shared)).kind)
@@ -119,7 +119,7 @@ describe('F2: an upstream is slow', () => {
     const clock = createManualClock()
     await using a = await proxied()
     await using rig = await startRig({ clock, nodes: [{ name: 'a', rpc: url(a.proxy) }] })
-    const shared = rig.upstreams.of(undefined)
+    const shared = rig.upstreams.shared
     await until('it is known', () => shared.bestSlot === 1000)
     a.node.respond = () => 'hang'
     for (const [method, deadlineMs] of [
@@ -150,7 +150,7 @@ describe('F2: an upstream is slow', () => {
       calls: { deadlineMs: 300, heavyDeadlineMs: 60_000 },
     })
     a.node.respond = () => 'hang'
-    const shared = rig.upstreams.of(undefined)
+    const shared = rig.upstreams.shared
     const hanging = shared.forward(upstreamRequest('getProgramAccounts', rpcBody('getProgramAccounts')), () => {})
     await until('the call is sent', () => a.node.calls.length === 1)
     assert.deepEqual(await read(shared), { kind: 'timeout', isSent: false })
@@ -165,7 +165,7 @@ describe('F2: an upstream is slow', () => {
       nodes: [{ name: 'a', rpc: url(a.proxy) }],
       calls: { deadlineMs: 200, heavyDeadlineMs: 200 },
     })
-    const shared = rig.upstreams.of(undefined)
+    const shared = rig.upstreams.shared
     await until('it is known', () => shared.bestSlot === 1000)
     const many = (method: string) =>
       Promise.all(Array.from({ length: 10 }, () => shared.forwardAsync(upstreamRequest(method, rpcBody(method)))))
@@ -188,7 +188,7 @@ describe('F2: an upstream is slow', () => {
         { name: 'b', rpc: url(b.proxy) },
       ],
     })
-    const shared = rig.upstreams.of(undefined)
+    const shared = rig.upstreams.shared
     await until('both are known', () => rig.upstreams.status().every(({ slot }) => slot > 0))
     a.proxy.add({ type: 'latency', latencyMs: 1500 })
     // The slow node fills up with the first calls; from then on the other has less to do.
@@ -215,7 +215,7 @@ test('F3: an upstream flaps at 1 Hz: little extra load, and no more errors than 
       { name: 'b', rpc: url(b.proxy) },
     ],
   })
-  const shared = rig.upstreams.of(undefined)
+  const shared = rig.upstreams.shared
   await until('both are known', () => rig.upstreams.status().every(({ slot }) => slot > 0))
   const isFull = process.env['SLUICE_FULL'] === '1'
   const FLAPS = isFull ? 20 : 4
@@ -256,7 +256,7 @@ test('F4: a half-open upstream is detected within 25 s and calls go to other nod
       { name: 'b', rpc: url(b.proxy) },
     ],
   })
-  const shared = rig.upstreams.of(undefined)
+  const shared = rig.upstreams.shared
   await until('both are known', () => rig.upstreams.status().every(({ slot }) => slot > 0))
   a.proxy.add({ type: 'timeout', timeoutMs: 0, stream: 'upstream' })
   a.proxy.add({ type: 'timeout', timeoutMs: 0, stream: 'downstream' })
@@ -283,7 +283,7 @@ describe('F5: an upstream lags', () => {
         { name: 'b', rpc: b.rpc },
       ],
     })
-    const shared = rig.upstreams.of(undefined)
+    const shared = rig.upstreams.shared
     const stateOf = (at: number) => rig.upstreams.status()[at]?.state
     await until('both are known', () => rig.upstreams.status().every(({ slot }) => slot === 1000))
     const view = createClientView()
@@ -327,7 +327,7 @@ describe('F5: an upstream lags', () => {
         { name: 'b', rpc: b.rpc },
       ],
     })
-    const shared = rig.upstreams.of(undefined)
+    const shared = rig.upstreams.shared
     b.tick(100)
     await advanceUntil(clock, 'it is known', () => shared.bestSlot === 1100)
     assert.equal(shared.slotsBehind, undefined)
@@ -345,6 +345,6 @@ describe('F5: an upstream lags', () => {
     a.shredSlot = 1101
     await advanceUntil(clock, 'it is seen', () => rig.upstreams.status()[0]?.state === 'lagging')
     assert.deepEqual(rig.upstreams.status()[0]?.reason, '101 slots behind its own shreds')
-    assert.equal(rig.upstreams.of(undefined).slotsBehind, 101)
+    assert.equal(rig.upstreams.shared.slotsBehind, 101)
   })
 })

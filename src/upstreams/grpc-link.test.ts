@@ -26,7 +26,7 @@ test("opens a stream with the node's credential and none of the customer's", asy
     nodes: [{ name: 'a', grpc: node.grpc, credential: 'env:KEY' }],
     env: { KEY: 'node-secret' },
   })
-  const { grpc } = rig.upstreams.of(undefined)
+  const { grpc } = rig.upstreams.shared
   const opened = await grpc.open('/geyser.Geyser/Subscribe', {
     'x-token': 'customer-secret',
     authorization: 'Bearer customer-secret',
@@ -84,7 +84,7 @@ test('spreads streams over nodes, shares connections, and uses another node when
       { name: 'b', grpc: b.grpc },
     ],
   })
-  const { grpc } = rig.upstreams.of(undefined)
+  const { grpc } = rig.upstreams.shared
   const opened = await Promise.all(Array.from({ length: 10 }, () => grpc.open('/a/b', {})))
   assert.ok(opened.every(({ ok }) => ok))
   await until('all are open', () => open.a + open.b === 10)
@@ -137,7 +137,7 @@ test('connections that their node has gracefully closed do not count against grp
     nodes: [{ name: 'a', grpc: node.url }],
     connections: { grpcPerNodeMax: 1 },
   })
-  const { grpc } = rig.upstreams.of(undefined)
+  const { grpc } = rig.upstreams.shared
   let ended = 0
   const openNext = async () => {
     const opened = await grpc.open('/a/b', {})
@@ -171,7 +171,7 @@ test('calls at the same time do not share a connection beyond the limit of its n
       nodes: [{ name: 'a', grpc: url }],
       connections: { grpcPerNodeMax: 3 },
     })
-    const { grpc } = rig.upstreams.of(undefined)
+    const { grpc } = rig.upstreams.shared
     const openSome = async (count: number) => {
       const opened = await Promise.all(Array.from({ length: count }, () => grpc.open('/a/b', {})))
       return opened.filter(({ ok }) => ok).length
@@ -229,7 +229,7 @@ for (const [what, path, code] of [
         { name: 'good', grpc: good.grpc },
       ],
     })
-    const { grpc } = rig.upstreams.of(undefined)
+    const { grpc } = rig.upstreams.shared
     let atBad = 0
     for (let at = 0; at < 10; at++) {
       const opened = await grpc.open(path, {}, { isStream: true })
@@ -252,7 +252,7 @@ test('a node that serves unary calls again is known to, and one that ends stream
   await using rig = await startRig({ clock, nodes: [{ name: 'a', grpc: node.grpc }] })
   const call = async (path: string, isStream: boolean) => {
     clock.advance(2000)
-    const opened = await rig.upstreams.of(undefined).grpc.open(path, {}, { isStream })
+    const opened = await rig.upstreams.shared.grpc.open(path, {}, { isStream })
     assert.ok(opened.ok)
     await new Promise<void>((resolve) => {
       opened.stream.onHeaders(() => resolve())
@@ -287,7 +287,7 @@ test('a method that a node lacks, and a request that it refuses, keep no other c
       { name: 'b', grpc: other.grpc },
     ],
   })
-  const { grpc } = rig.upstreams.of(undefined)
+  const { grpc } = rig.upstreams.shared
   const open = async (path: string) => {
     const opened = await grpc.open(path, {}, { isStream: true })
     assert.ok(opened.ok)
@@ -312,7 +312,7 @@ test('a node that ends every call at once is used where there is no other', asyn
   await using node = await startFakeNode()
   await using rig = await startRig({ clock: createManualClock(), nodes: [{ name: 'a', grpc: node.grpc }] })
   for (let at = 0; at < 2; at++) {
-    const opened = await rig.upstreams.of(undefined).grpc.open(SUBSCRIBE, {})
+    const opened = await rig.upstreams.shared.grpc.open(SUBSCRIBE, {})
     assert.ok(opened.ok)
     const status = await new Promise<number>((resolve) => opened.stream.onEnd(({ status: { code } }) => resolve(code)))
     assert.equal(status, 12)

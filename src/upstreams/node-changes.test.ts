@@ -20,7 +20,7 @@ async function startWith(nodes: NodeOptionsInput[], env: Record<string, string> 
 }
 
 const call = ({ upstreams }: Pick<Rig, 'upstreams'>, method = 'getBalance') =>
-  upstreams.of(undefined).forwardAsync(upstreamRequest(method, rpcBody(method)))
+  upstreams.shared.forwardAsync(upstreamRequest(method, rpcBody(method)))
 const names = ({ upstreams }: Pick<Rig, 'upstreams'>) => upstreams.status().map(({ name }) => name)
 
 describe('nodes change without a restart', () => {
@@ -32,7 +32,7 @@ describe('nodes change without a restart', () => {
       { name: 'a', rpc: a.rpc, ws: a.ws },
       { name: 'b', rpc: b.rpc },
     ])
-    const shared = rig.upstreams.of(undefined)
+    const shared = rig.upstreams.shared
     await until('a has its WebSocket', () => a.wsClients.size === 1)
     const [socket] = a.wsClients
     const changes = await rig.reload([
@@ -48,7 +48,7 @@ describe('nodes change without a restart', () => {
     await until('the removed node has no connection', () => b.rpcConnections === 0, 10_000)
     for (let round = 0; round < 8; round++) assert.equal((await call(rig)).kind, 'responded')
     assert.deepEqual([b.calls.length, c.calls.length > 0, a.calls.length > 0], [0, true, true])
-    assert.equal(rig.upstreams.of(undefined), shared, 'services keep the same object')
+    assert.equal(rig.upstreams.shared, shared, 'services keep the same object')
     assert.deepEqual([...a.wsClients], [socket])
 
     assert.ok((await rig.registry.text()).includes('sluice_upstreams_state{upstream="c",state="healthy"} 1'))
@@ -87,7 +87,7 @@ describe('nodes change without a restart', () => {
       serverCall.onMessage((message) => void serverCall.send(message))
     }
     await using rig = await startWith([{ name: 'a', ws: a.ws, grpc: a.grpc }])
-    const { ws, grpc } = rig.upstreams.of(undefined)
+    const { ws, grpc } = rig.upstreams.shared
     const stream = await grpc.open('/geyser.Geyser/Subscribe', {}, { isStream: true })
     const unary = await grpc.open('/geyser.Geyser/Ping', {})
     assert.ok(stream.ok && unary.ok)
@@ -123,7 +123,7 @@ describe('nodes change without a restart', () => {
     await using b = await startFakeNode()
     a.onGrpcCall = (call) => call.sendHeaders()
     await using rig = await startWith([{ name: 'a', grpc: a.grpc }])
-    const { grpc } = rig.upstreams.of(undefined)
+    const { grpc } = rig.upstreams.shared
     const ended: string[] = []
     for (const [name, isMovable] of [
       ['kept', undefined],

@@ -13,7 +13,7 @@ async function oneNode() {
   const node = stack.use(await startFakeNode())
   const nodes = [{ name: 'a', rpc: node.rpc }]
   const rig = stack.use(await startRig({ clock: systemClock, nodes, health: { probeMs: 60_000 } }))
-  const shared = rig.upstreams.of(undefined)
+  const shared = rig.upstreams.shared
   await until('it is known', () => shared.bestSlot === 1000)
   const send = () => shared.forwardAsync(upstreamRequest('sendTransaction', rpcBody('sendTransaction')))
   const breaker = () => rig.upstreams.status()[0]?.breaker
@@ -64,7 +64,7 @@ describe('a response that is not the one a node owes', () => {
       await using a = await startFakeNode()
       await using rig = await startRig({ clock: systemClock, nodes: [{ name: 'a', rpc: a.rpc }] })
       a.respond = () => ({ status: 200, body, headers: { 'content-length': String(body.length) } })
-      const response = await rig.upstreams.of(undefined).forwardAsync(request)
+      const response = await rig.upstreams.shared.forwardAsync(request)
       assert.equal(response.kind, kind)
       if (response.kind === 'responded') response.rest?.abort()
     })
@@ -79,7 +79,7 @@ describe('a response that is not the one a node owes', () => {
     b.respond = () => ({ result: '7' })
     const body = Buffer.from(`[${rpcBody('getBalance').toString()}]`)
     for (let round = 0; round < 4; round++) {
-      const response = await rig.upstreams.of(undefined).forwardAsync({ ...call, body, expects: 'batch' })
+      const response = await rig.upstreams.shared.forwardAsync({ ...call, body, expects: 'batch' })
       assert.match(textOf(response), /^\[.*"result":7/)
     }
     assert.ok(a.calls.length > 0)
@@ -100,7 +100,7 @@ test('a node that responds to probes but refuses all calls is used last, by one 
   await using b = await startFakeNode()
   const nodes = [a, b].map(({ rpc }, at) => ({ name: 'ab'.charAt(at), rpc }))
   await using rig = await startRig({ clock: systemClock, nodes })
-  const shared = rig.upstreams.of(undefined)
+  const shared = rig.upstreams.shared
   const stateOf = (name: string) => rig.upstreams.status().find((node) => node.name === name)
   await until('both are known', () => rig.upstreams.status().every(({ slot }) => slot === 1000))
   const send = () =>

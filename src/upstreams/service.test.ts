@@ -27,7 +27,7 @@ async function twoNodes(options: UpstreamsOptionsInput = {}) {
   ]
   const rig = stack.use(await startRig({ clock: systemClock, nodes, ...options, health: { probeMs: 60_000 } }))
   await until('both are known', () => rig.upstreams.status().every(({ slot }) => slot === 1000))
-  return { a, b, ...rig, shared: rig.upstreams.of(undefined), [Symbol.asyncDispose]: () => stack.disposeAsync() }
+  return { a, b, ...rig, shared: rig.upstreams.shared, [Symbol.asyncDispose]: () => stack.disposeAsync() }
 }
 
 test('passes the bytes of the node unchanged, and sends the node only the call and its own credential', async () => {
@@ -38,9 +38,9 @@ test('passes the bytes of the node unchanged, and sends the node only the call a
     nodes: [{ name: 'a', rpc: `${node.rpc}/some/path`, credential: 'env:KEY', credentialHeader: 'authorization' }],
     env: { KEY: 'canary-of-the-node' },
   })
-  const outcome = await rig.upstreams
-    .of(undefined)
-    .forwardAsync(upstreamRequest('getBalance', rpcBody('getBalance', '[ "x" ]')))
+  const outcome = await rig.upstreams.shared.forwardAsync(
+    upstreamRequest('getBalance', rpcBody('getBalance', '[ "x" ]')),
+  )
   assert.ok(outcome.kind === 'responded')
   assert.equal(outcome.body.toString(), `{"jsonrpc":"2.0","result":${GOOD},"id":7}\n`)
   assert.deepEqual([outcome.status, outcome.nodeName], [200, 'a'])
@@ -299,9 +299,9 @@ describe('the operator', () => {
       allowPrivate: false,
       nodes: [{ name: 'a', rpc: node.rpc, ws: node.ws, grpc: node.grpc }],
     })
-    const outcome = await rig.upstreams.of(undefined).forwardAsync(upstreamRequest('getBalance', rpcBody('getBalance')))
+    const outcome = await rig.upstreams.shared.forwardAsync(upstreamRequest('getBalance', rpcBody('getBalance')))
     assert.ok(outcome.kind === 'failed-not-sent' && outcome.message.includes('allowPrivate'))
-    assert.deepEqual(await rig.upstreams.of(undefined).grpc.open('/a/b', {}), { ok: false, reason: 'no-upstream' })
+    assert.deepEqual(await rig.upstreams.shared.grpc.open('/a/b', {}), { ok: false, reason: 'no-upstream' })
     assert.deepEqual([node.requests.length, node.handshakes.length], [0, 0])
   })
 })
@@ -314,7 +314,7 @@ test('retries a read on a stale idle connection, with a single node too', async 
     nodes: [{ name: 'a', rpc: `http://127.0.0.1:${proxy.port}` }],
     health: { probeMs: 60_000 },
   })
-  const shared = rig.upstreams.of(undefined)
+  const shared = rig.upstreams.shared
   assert.equal((await shared.forwardAsync(upstreamRequest('getBalance', rpcBody('getBalance')))).kind, 'responded')
   let isFirst = true
   node.respond = () => {

@@ -33,8 +33,10 @@ export type UpstreamsDeps = BaseDeps & {
 }
 
 export type Upstreams = AsyncDisposable & {
-  /** The dedicated nodes of a subscription where it has any; else the shared ones, or none where it may not use those. Undefined: the shared ones. */
-  of(user: NodeUser | undefined): Upstream
+  readonly shared: Upstream
+  /** The dedicated nodes of a subscription where it has any; else the shared ones, or none where it may not use those. */
+  of(user: NodeUser): Upstream
+  usesShared(user: NodeUser): boolean
   /** Replaces the list of dedicated nodes. Unchanged nodes keep their connections. */
   setDedicated(nodes: readonly DedicatedNodeOptions[]): Promise<void>
   /**
@@ -85,11 +87,13 @@ export async function startUpstreams(options: UpstreamsOptions, deps: UpstreamsD
     return result
   }
 
+  const poolOf = (user: NodeUser): StartedPool =>
+    dedicated.of(user.subscriptionId) ?? (user.mayUseShared ? shared : none)
+
   return {
-    of(user) {
-      if (user === undefined) return shared.upstream
-      return (dedicated.of(user.subscriptionId) ?? (user.mayUseShared ? shared : none)).upstream
-    },
+    shared: shared.upstream,
+    of: (user) => poolOf(user).upstream,
+    usesShared: (user) => poolOf(user) === shared,
     setDedicated: (nodes) =>
       serialized(async () => {
         await dedicated.setNodes(nodes)

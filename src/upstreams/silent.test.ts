@@ -35,7 +35,7 @@ async function setUp(names: readonly string[], options: UpstreamsOptionsInput = 
   }
   function send(method: string): Sent {
     const sent: Sent = { startedMs: clock.monotonicMs() }
-    rig.upstreams.of(undefined).forward(upstreamRequest(method, rpcBody(method)), (outcome) => {
+    rig.upstreams.shared.forward(upstreamRequest(method, rpcBody(method)), (outcome) => {
       sent.outcome = outcome
       sent.endedMs = clock.monotonicMs()
     })

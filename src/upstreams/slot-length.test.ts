@@ -103,7 +103,7 @@ async function startChain(names: readonly string[]) {
   const rig = stack.use(
     await startRig({ clock, nodes: names.map((name, at) => ({ name, rpc: nodes[at]?.rpc, ws: nodes[at]?.ws })) }),
   )
-  const { slotLength } = rig.upstreams.of(undefined)
+  const { slotLength } = rig.upstreams.shared
   const dueMs = new Map<FakeNode, number>()
   const stepMs = 100
   return {
@@ -179,7 +179,7 @@ test('the statistics of a node give the length before its slots were observed', 
   await using node = await startFakeNode()
   node.samples = '[{"slot":1000,"numSlots":240,"numTransactions":9,"samplePeriodSecs":60,"numNonVoteTransactions":3}]'
   await using rig = await startRig({ clock, nodes: [{ name: 'a', rpc: node.rpc }] })
-  const { slotLength } = rig.upstreams.of(undefined)
+  const { slotLength } = rig.upstreams.shared
   for (let waits = 0; waits < 500 && !slotLength.isLearned; waits++) await pause(5)
   assert.equal(slotLength.ms(), 250)
   for (let at = 0; at < 50; at++) {

@@ -18,7 +18,7 @@ test('a subscription that reads slowly takes a node from nobody, neither its con
     connections: { rpcPerNodeMax: 8, rpcWaitingMax: 16 },
     calls: { deadlineMs: 300, heavyDeadlineMs: 300 },
   })
-  const shared = rig.upstreams.of(undefined)
+  const shared = rig.upstreams.shared
   const call = (method: string, subscription: string) =>
     shared.forwardAsync({ ...upstreamRequest(method, rpcBody(method)), subscription })
   await until('the node is known', () => shared.bestSlot === 1000)

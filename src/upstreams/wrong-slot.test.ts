@@ -24,7 +24,7 @@ async function callsAt(wrong: Parameters<typeof startFakeNode>[0] | 'error', sta
       .slice(1)
       .every(({ slot }) => slot >= 1000),
   )
-  const upstream = rig.upstreams.of(undefined)
+  const upstream = rig.upstreams.shared
   // A client that has seen the newest slot of the chain, and one that has seen none.
   for (const view of [{ ...createClientView(), slot: 1001 }, createClientView()]) {
     const call = upstreamRequest('getBalance', rpcBody('getBalance'), view)

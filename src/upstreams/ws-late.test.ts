@@ -26,7 +26,7 @@ async function mutedAndWorking(clock: Clock) {
   await until('both are connected', () => rig.upstreams.status().every(({ wsConnections }) => wsConnections === 1))
   await until('both have the slot subscription', () => muted.subscriptions.size + working.subscriptions.size === 2)
   muted.wsHold = new Promise(() => {})
-  return { rig, muted, shared: rig.upstreams.of(undefined), [Symbol.asyncDispose]: () => stack.disposeAsync() }
+  return { rig, muted, shared: rig.upstreams.shared, [Symbol.asyncDispose]: () => stack.disposeAsync() }
 }
 
 test('a node that does not respond to a subscribe, or refuses all, does not get all new ones', async () => {
@@ -72,7 +72,7 @@ test('a node is not late with a subscribe that waited for the connection', async
     ],
     connections: { wsPerNodeMax: 8, wsSubscriptionsMax: 1 },
   })
-  const shared = rig.upstreams.of(undefined)
+  const shared = rig.upstreams.shared
   await until('both are connected', () => rig.upstreams.status().every(({ wsConnections }) => wsConnections === 1))
   const first = [subscribe(shared, account('x')), subscribe(shared, account('y'))]
   await until('both connections are full', () => first.every(({ ready }) => ready === 1))

@@ -15,7 +15,7 @@ async function oneNode(node: FakeNode, more: object = {}) {
     env: { KEY: 'node-secret' },
     ...more,
   })
-  const shared = rig.upstreams.of(undefined)
+  const shared = rig.upstreams.shared
   return { ...rig, shared, [Symbol.asyncDispose]: () => rig[Symbol.asyncDispose]() }
 }
 
@@ -138,7 +138,7 @@ test('F6: reports a lost connection to all subscriptions at once, and restores t
       { name: 'b', ws: b.ws },
     ],
   })
-  const shared = rig.upstreams.of(undefined)
+  const shared = rig.upstreams.shared
   await until('both are connected', () => a.wsClients.size === 1 && b.wsClients.size === 1)
   const seen = Array.from({ length: 20 }, (_, at) => subscribe(shared, account(`k${at}`)))
   await until('all are live', () => seen.every(({ ready }) => ready === 1))
@@ -171,7 +171,7 @@ test('replaces a connection without slots while the chain advances, and none whi
       { name: 'b', ws: b.ws },
     ],
   })
-  const shared = rig.upstreams.of(undefined)
+  const shared = rig.upstreams.shared
   const slots = () => rig.upstreams.status().map(({ slot }) => slot)
   await until('both are connected and subscribed', () => a.subscriptions.size === 1 && b.subscriptions.size === 1)
   await until('both are notified', () => {
@@ -209,7 +209,7 @@ test('a connection without slots is stalled when the pool is 1.6 s ahead, whatev
       { name: 'b', rpc: b.rpc, ws: b.ws },
     ]
     await using rig = await startRig({ clock, nodes })
-    const { slotLength } = rig.upstreams.of(undefined)
+    const { slotLength } = rig.upstreams.shared
     await until('both are subscribed', () => a.subscriptions.size === 1 && b.subscriptions.size === 1)
     await until('the length is known', () => slotLength.isLearned && slotLength.ms() === slotMs)
     await until('both are notified', () => {
@@ -234,7 +234,7 @@ test('retries an unreachable node at growing intervals, and connects when it is 
   await using proxy = await startFaultProxy({ target: { host: '127.0.0.1', port: node.ports.ws } })
   await proxy.disable()
   await using rig = await startRig({ clock, nodes: [{ name: 'a', ws: `ws://127.0.0.1:${proxy.port}` }] })
-  const shared = rig.upstreams.of(undefined)
+  const shared = rig.upstreams.shared
   await until(
     'the first attempt failed',
     () => (rig.registry.value('sluice_upstreams_ws_losses_total', { upstream: 'a', reason: 'connect' }) ?? 0) === 1,
@@ -259,7 +259,7 @@ test('opens connections up to the maximum, then uses the other node, then refuse
     ],
     connections: { wsPerNodeMax: 2, wsSubscriptionsMax: 3 },
   })
-  const shared = rig.upstreams.of(undefined)
+  const shared = rig.upstreams.shared
   const seen = Array.from({ length: 12 }, (_, at) => subscribe(shared, account(`k${at}`)))
   await until('all are live', () => seen.every(({ ready }) => ready === 1))
   assert.deepEqual([a.wsClients.size, b.wsClients.size], [2, 2])

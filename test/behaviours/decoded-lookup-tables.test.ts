@@ -34,7 +34,7 @@ test('a lookup table of a real chain is loaded once, and its extension arrives b
     }),
     { ...deps, log: silentLogger, registry: createMetricsRegistry(), env: {} },
   )
-  const nodes = tableNodesOf(upstreams.of(undefined), systemClock)
+  const nodes = tableNodesOf(upstreams.shared, systemClock)
   let asked = 0
   const source = createLookupTableSource()
   const accounts: TableAccount[] = []

@@ -69,7 +69,7 @@ describe('a stream whose node is lost', () => {
       nodes.map((node, at) => ({ name: `n${at}`, rpc: node.rpc, grpc: `http://127.0.0.1:${proxies[at]?.port}` })),
       { sweepMs: 20, stallMs: 400 },
     )
-    await until('the slot of the nodes is known', () => on.upstreams.of(undefined).bestSlot === BEST_SLOT)
+    await until('the slot of the nodes is known', () => on.upstreams.shared.bestSlot === BEST_SLOT)
   })
   afterEach(async () => {
     await on[Symbol.asyncDispose]()

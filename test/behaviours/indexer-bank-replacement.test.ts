@@ -57,7 +57,7 @@ async function openTest() {
         ingest: { ...ingest, includeAccounts: false },
       },
       {
-        upstream: rig.upstreams.of(undefined),
+        upstream: rig.upstreams.shared,
         clock: systemClock,
         random: createSeededRandom(1),
         log: createLogger({ level: 'info', destination: { write: (line: string) => void (log += line) } }),

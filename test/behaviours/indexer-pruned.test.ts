@@ -77,7 +77,7 @@ async function openTest() {
           ingest: { batchBlocks: 4, batchMs: 20, heldMax: 16, fill, includeAccounts: false },
         },
         {
-          upstream: rig.upstreams.of(undefined),
+          upstream: rig.upstreams.shared,
           clock: systemClock,
           random: createSeededRandom(1),
           log: createLogger({ level: 'info', destination: { write: (line: string) => void log.push(line) } }),

@@ -19,7 +19,7 @@ test('works with the three endpoints of a real node: calls, slots over WebSocket
       { name: 'localnet', rpc: at('http', localnet.rpc), ws: at('ws', localnet.ws), grpc: at('http', localnet.grpc) },
     ],
   })
-  const shared = rig.upstreams.of(undefined)
+  const shared = rig.upstreams.shared
 
   await until('its slot is followed', () => shared.bestSlot > 0 && rig.upstreams.status()[0]?.wsConnections === 1)
   const from = shared.bestSlot

@@ -76,12 +76,12 @@ describe('the WebSocket server when a node is lost', () => {
       await using node = await startFakeNode(2000)
       node.samples = `[{"slot":2000,"numSlots":${60_000 / slotMs},"samplePeriodSecs":60}]`
       await using ws = await startWsGateway([optionsOf('only', node)])
-      const { slotLength } = ws.upstreams.of(undefined)
+      const { slotLength } = ws.upstreams.shared
       await until('the length is known', () => slotLength.isLearned && slotLength.ms() === slotMs)
       const client = await ws.open((await ws.gateway.subscribe({})).token, '?gaps=1')
       const logs = (slot: number) => `{"context":{"slot":${slot}},"value":{"signature":"s${slot}"}}`
       await client.call('logsSubscribe', ['all'])
-      await until('the slot is known', () => ws.upstreams.of(undefined).bestSlot === 2000)
+      await until('the slot is known', () => ws.upstreams.shared.bestSlot === 2000)
       cut(node)
       await until('it is back', () => held(node, 'logsSubscribe') === 1, BACK_WITHIN_MS)
       assert.equal(((await client.next()) as Reported).params.result['fromSlot'], 2000 - unreported)

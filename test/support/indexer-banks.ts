@@ -54,7 +54,7 @@ export async function checkBankHistory(engine: TruthEngine, run: BankRun): Promi
   }
   const registry = stack.use(createMetricsRegistry())
   let active = 0
-  const upstreamOf = (at: number) => (rigs[at] as Rig).upstreams.of(undefined)
+  const upstreamOf = (at: number) => (rigs[at] as Rig).upstreams.shared
   const upstream: IngestDeps['upstream'] = {
     get bestSlot() {
       return upstreamOf(active).bestSlot

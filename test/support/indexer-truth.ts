@@ -66,7 +66,7 @@ export async function checkTruth(engine: TruthEngine, { seed, kills, slots }: Tr
     clock: systemClock,
     nodes: [{ name: 'localnet', rpc, grpc: `http://127.0.0.1:${grpc.port}` }],
   })
-  const upstream = dropBlocks(rig.upstreams.of(undefined), random, DROPPED_ONE_IN)
+  const upstream = dropBlocks(rig.upstreams.shared, random, DROPPED_ONE_IN)
   const between = Math.max(4, Math.ceil((2 * slots) / kills))
   let restarts = 0
   let checks = 0

@@ -62,7 +62,7 @@ export async function startIndexerRig(
       },
       {
         access: gateway.access,
-        upstream: gateway.upstreams.of(undefined),
+        upstream: gateway.upstreams.shared,
         log: silentLogger,
         clock: systemClock,
         random: secureRandom,

@@ -143,7 +143,7 @@ export async function startTestSender({
       },
       {
         ...deps,
-        upstream: upstreams.of(undefined),
+        upstream: upstreams.shared,
         journalFiles: [await journal('journal-0'), await journal('journal-1')],
         tipLedger,
         lifecycle,

@@ -73,7 +73,7 @@ test('T17: applies the same to a dedicated node, and serves its owner from no ot
   const nodes = [{ name: 'ded', subscriptionId: id, rpc, ws: '', grpc: '', credential: null }]
   await gateway.upstreams.setDedicated(nodes)
   const user = { subscriptionId: id, mayUseShared: true }
-  await until('it is in use', () => gateway.upstreams.of(user) !== gateway.upstreams.of(undefined))
+  await until('it is in use', () => !gateway.upstreams.usesShared(user))
   const before = shared.calls.length
   assert.equal((await callGateway(gateway.url, token, { method: 'getBalance' })).status, 503)
   assert.equal(shared.calls.length, before)

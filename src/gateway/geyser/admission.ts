@@ -7,6 +7,7 @@ import type { Clock } from '../../core/clock.ts'
 import { createHeldMemory, HeldAmounts } from '../../core/held-amounts.ts'
 import type { GrpcCall } from '../../platform/grpc/call.ts'
 import { GrpcCode, type GrpcStatus } from '../../platform/grpc/status.ts'
+import type { Upstreams } from '../../upstreams/service.ts'
 import type { StreamMeter } from '../metrics.ts'
 import { refuseCaller, refuseOverLimit, refusePermit } from '../refusal.ts'
 import { rateLimitHeaders } from '../rpc/http-response.ts'
@@ -41,8 +42,7 @@ export type GeyserAdmissionDeps = {
   readonly clock: Clock
   readonly meter: Pick<StreamMeter, 'request' | 'refused'>
   readonly resetGuard: Pick<ResetFloodGuard, 'isOverLimit'>
-  /** Whether the nodes of the caller are those of all customers. */
-  readonly usesSharedNodes: (caller: Caller) => boolean
+  readonly upstreams: Pick<Upstreams, 'usesShared'>
   /** The open unary calls of all threads; without it they are of this thread alone. */
   readonly unaryCalls?: HeldAmounts | undefined
 }
@@ -84,7 +84,7 @@ export function createGeyserAdmission(
       const message = `method refused: ${unenforced} of the plan limits what may be selected, and cannot be checked for this method`
       return { ok: false, status: { code: GrpcCode.permissionDenied, message } } as const
     }
-    if (isUnary(method)) return deps.usesSharedNodes(caller) ? permitUnary(subscription) : UNLIMITED
+    if (isUnary(method)) return deps.upstreams.usesShared(caller.nodeUser) ? permitUnary(subscription) : UNLIMITED
     const acquired = access.permits.acquire(subscription, 'grpcStreams', caller.limits)
     if (acquired.ok) return acquired
     meter.refused(acquired.limitName)

@@ -29,7 +29,7 @@ export type GeyserCallsOptions = GeyserCallOptions & {
 
 export type GeyserCallsDeps = {
   readonly access: Access
-  readonly upstreams: Pick<Upstreams, 'of'>
+  readonly upstreams: Pick<Upstreams, 'of' | 'usesShared'>
   readonly connections: Connections
   readonly metrics: Pick<GatewayMetrics, 'grpc' | 'resumes'>
   readonly log: Logger
@@ -62,9 +62,8 @@ export function createGeyserCalls(options: GeyserCallsOptions, deps: GeyserCalls
   const credentialLog = createLimitedLog(clock)
   const resetGuard = createResetFloodGuard(clock, deps.limits?.earlyCancels)
   const unaryCalls = deps.limits?.held.unaryCalls
-  const usesSharedNodes = ({ nodeUser }: Caller) => upstreams.of(nodeUser) === upstreams.of(undefined)
   const admission = createGeyserAdmission(options, {
-    ...{ access, clock, meter: metrics.grpc, resetGuard, unaryCalls, usesSharedNodes },
+    ...{ access, clock, meter: metrics.grpc, resetGuard, unaryCalls, upstreams },
   })
   const freeRefusals = createFreeRefusals(clock, deps.limits?.buckets.freeRefusals)
   const open = new Set<GeyserCall>()

@@ -32,11 +32,10 @@ function connect(tokens: readonly string[]) {
     refuseWithoutNode: () => undefined,
   } as unknown as Access
   const count = { inc() {}, dec() {} }
-  const shared = {}
   const clients = createPubSubClients({
     access,
     clock: createManualClock(),
-    upstreams: { of: () => shared },
+    upstreams: { usesShared: () => true },
     connections: { enter: () => () => {} },
     meter: { open: count },
     turns: { nowMs: () => nowMs, nextTurn: (run: () => void) => void (next = run) },

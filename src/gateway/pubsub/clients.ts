@@ -1,5 +1,4 @@
 import type { Caller } from '../../access/callers.ts'
-import type { NodeUser } from '../../contract/products.ts'
 import { createSlicedChecks, type SliceTurns } from '../../platform/process/sliced-checks.ts'
 import type { RefusalRecorder } from '../../platform/telemetry/refusal-log.ts'
 import { WsCloseCode } from '../../platform/ws/close-codes.ts'
@@ -20,7 +19,7 @@ export type PubSubClients = Disposable & {
 }
 
 export type PubSubClientsDeps = Omit<PubSubClientDeps, 'responder' | 'onRefused'> & {
-  readonly upstreams: Pick<Upstreams, 'of'>
+  readonly upstreams: Pick<Upstreams, 'usesShared'>
   readonly connections: Pick<Connections, 'enter'>
   readonly meter: StreamMeter
   readonly refusals?: RefusalRecorder | undefined
@@ -29,29 +28,25 @@ export type PubSubClientsDeps = Omit<PubSubClientDeps, 'responder' | 'onRefused'
 
 export function createPubSubClients(deps: PubSubClientsDeps): PubSubClients {
   const { access, upstreams, connections, clock, meter } = deps
-  /** By token, with whether the subscription had dedicated nodes when the client connected. */
+  /** By token, with whether the subscription used the shared nodes when the client connected. */
   const clients = new Map<string, Map<PubSubClient, boolean>>()
   const clientDeps = { ...deps, responder: new Responder(deps), onRefused: recordRefusals(deps.refusals, 'ws') }
   const checks = createSlicedChecks(renewClients, deps.turns)
-
-  function hasDedicatedNodes(user: NodeUser): boolean {
-    return upstreams.of(user) !== upstreams.of(undefined)
-  }
 
   function renewClients(tokenSha256: string): void {
     const own = clients.get(tokenSha256)
     if (own === undefined) return
     const caller = access.renew(tokenSha256, 'bundle', clock.nowMs())
-    for (const [client, hadDedicatedNodes] of [...own]) {
+    for (const [client, usedShared] of [...own]) {
       client.renew(caller)
       // In the other direction no move is needed: losing the dedicated nodes moves its subscriptions to the shared ones.
-      if (!hadDedicatedNodes && hasDedicatedNodes(client.caller.nodeUser)) client.move()
+      if (usedShared && !upstreams.usesShared(client.caller.nodeUser)) client.move()
     }
   }
 
   function add(client: PubSubClient, { tokenSha256, nodeUser }: Caller): void {
     const own = clients.get(tokenSha256) ?? new Map<PubSubClient, boolean>()
-    clients.set(tokenSha256, own.set(client, hasDedicatedNodes(nodeUser)))
+    clients.set(tokenSha256, own.set(client, upstreams.usesShared(nodeUser)))
   }
 
   function remove(client: PubSubClient, { tokenSha256 }: Caller): void {

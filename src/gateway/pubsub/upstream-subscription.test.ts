@@ -38,7 +38,7 @@ function open(params = '["x"]', names: readonly string[] = ['a']) {
   const subscription = new UpstreamSubscription(
     { owner: undefined, kind: 'account', params },
     {
-      upstreams: { of: () => upstream } as unknown as Pick<Upstreams, 'of'>,
+      upstreams: { shared: upstream } as unknown as Upstreams,
       clock,
       random: createSeededRandom(1),
       catchUp: { start: (_subscription, request) => void reads.push(request) },

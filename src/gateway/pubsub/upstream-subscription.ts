@@ -5,6 +5,7 @@ import type { FrameConsumer } from '../../platform/net/shared-frames.ts'
 import { errorCodeOf } from '../../upstreams/extract-slot.ts'
 import type { LossReason } from '../../upstreams/metrics.ts'
 import type { Upstreams } from '../../upstreams/service.ts'
+import type { Upstream } from '../../upstreams/upstream.ts'
 import type { Notification } from '../../upstreams/ws-frame-id.ts'
 import type { LinkSubscription } from '../../upstreams/ws-link-subscriptions.ts'
 import { accountDigest, type CatchUp, type Missed, resultDigest } from './catch-up.ts'
@@ -38,7 +39,7 @@ export type UpstreamSubscriber = FanOutSubscriber & {
 }
 
 export type UpstreamSubscriptionDeps = {
-  readonly upstreams: Pick<Upstreams, 'of'>
+  readonly upstreams: Pick<Upstreams, 'of' | 'shared'>
   readonly clock: Clock
   readonly random: Random
   readonly catchUp: CatchUp
@@ -80,9 +81,16 @@ type Attempt = {
   readonly isSecond: boolean
 }
 
+type Topic = {
+  /** Undefined: at the shared nodes. */
+  readonly owner: NodeUser | undefined
+  readonly kind: PubSubKind
+  readonly params: string
+}
+
 /** One subscription at a node, shared by any number of clients and restored when the node is lost. */
 export class UpstreamSubscription {
-  readonly #topic: { readonly owner: NodeUser | undefined; readonly kind: PubSubKind; readonly params: string }
+  readonly #topic: Topic
   readonly #deps: UpstreamSubscriptionDeps
   readonly #subscribers = new Set<UpstreamSubscriber>()
   readonly #fanOut: FanOut
@@ -105,10 +113,7 @@ export class UpstreamSubscription {
   /** The last slot delivered before a loss, or read after it, until the new node has reached it. */
   #minSlot: number | undefined
 
-  constructor(
-    topic: { readonly owner: NodeUser | undefined; readonly kind: PubSubKind; readonly params: string },
-    deps: UpstreamSubscriptionDeps,
-  ) {
+  constructor(topic: Topic, deps: UpstreamSubscriptionDeps) {
     this.#topic = topic
     this.#deps = deps
     this.#fanOut = new FanOut(deps.deliveries)
@@ -182,7 +187,7 @@ export class UpstreamSubscription {
 
   /** False where there is no node for it. */
   #attempt({ except, isSecond = false }: { except?: string; isSecond?: boolean } = {}): boolean {
-    const { owner, kind, params } = this.#topic
+    const { kind, params } = this.#topic
     const [subscriber] = this.#waiting.keys()
     const attempt: Attempt = { isLive: false, subscriber, isSecond }
     this.#current = attempt
@@ -191,7 +196,7 @@ export class UpstreamSubscription {
       (...args: Args) => {
         if (this.#current === attempt) handle(...args)
       }
-    attempt.subscription = this.#deps.upstreams.of(owner).ws.subscribe(
+    attempt.subscription = this.#upstream.ws.subscribe(
       { method: `${kind}Subscribe`, unsubscribe: `${kind}Unsubscribe`, params },
       {
         onReady: ifCurrent(() => this.#onReady(attempt)),
@@ -268,7 +273,7 @@ export class UpstreamSubscription {
   #onLost(reason: LossReason): void {
     if (this.#current?.subscription?.isSent === true) this.#isSent = true
     if (this.#subscribers.size > 0 && this.#lost === undefined) {
-      const { bestSlot, slotLength } = this.#deps.upstreams.of(this.#topic.owner)
+      const { bestSlot, slotLength } = this.#upstream
       const unreported = FINALIZED_SLOTS + slotLength.inSlots(UNREPORTED_MS_MAX)
       this.#lost = { fromSlot: Math.max(this.#lastSlot ?? 0, bestSlot - unreported), reason }
     }
@@ -279,8 +284,8 @@ export class UpstreamSubscription {
     const lost = this.#lost
     if (lost === undefined) return
     this.#lost = undefined
-    const { owner, kind, params } = this.#topic
-    const upstream = this.#deps.upstreams.of(owner)
+    const { kind, params } = this.#topic
+    const upstream = this.#upstream
     if (INCREASING.has(kind)) this.#minSlot = this.#lastSlot
     const gap = { ...lost, toSlot: Math.max(lost.fromSlot, upstream.bestSlot) }
     for (const subscriber of this.#subscribers) subscriber.onGap(gap)
@@ -331,8 +336,14 @@ export class UpstreamSubscription {
     this.#deliver({ bytes: frame, idFrom, idTo }, isLast ? 'ended-by-node' : undefined)
   }
 
+  get #upstream(): Upstream {
+    const { upstreams } = this.#deps
+    const { owner } = this.#topic
+    return owner === undefined ? upstreams.shared : upstreams.of(owner)
+  }
+
   #lagSlotsMax(): number {
-    return this.#deps.upstreams.of(this.#topic.owner).slotLength.inSlots(LAG_MS_MAX)
+    return this.#upstream.slotLength.inSlots(LAG_MS_MAX)
   }
 
   /** The last notification ends the subscription at once, and each subscriber after its delivery. */

@@ -23,7 +23,7 @@ async function startEight() {
       connections: { wsPerNodeMax: 2, wsSubscriptionsMax: 4 },
     }),
   )
-  await until('one node is up', () => upstreams.of(undefined).ws.subscriptionsMax === 8)
+  await until('one node is up', () => upstreams.shared.ws.subscriptionsMax === 8)
   const all = createUpstreamSubscriptions({ upstreams, clock: systemClock, random: createSeededRandom(1) })
   const joined: (() => void)[] = []
   const join = (subscriptionId: string, key: string): 'joined' | number => {

@@ -24,7 +24,7 @@ export type UpstreamSubscriptions = {
 }
 
 export type UpstreamSubscriptionsDeps = {
-  readonly upstreams: Pick<Upstreams, 'of'>
+  readonly upstreams: Pick<Upstreams, 'of' | 'shared' | 'usesShared'>
   readonly clock: Clock
   readonly random: Random
   /** Gateway threads of the process, which share its bounds; 1 where it is missing. */
@@ -50,13 +50,13 @@ export function createUpstreamSubscriptions(deps: UpstreamSubscriptionsDeps): Up
   return {
     join({ nodeUser, kind, params }, subscriber) {
       // A subscription with dedicated nodes shares nothing with others.
-      const owner = upstreams.of(nodeUser) === upstreams.of(undefined) ? undefined : nodeUser
+      const owner = upstreams.usesShared(nodeUser) ? undefined : nodeUser
       const canonical = canonicalParams(params)
       // Params that nodes may read differently are forwarded as they are, and not shared.
       const key = canonical === undefined ? undefined : `${owner?.subscriptionId ?? ''} ${kind} ${canonical}`
       const existing = key === undefined ? undefined : shared.get(key)
       if (existing === undefined && owner === undefined) {
-        const { subscriptionsMax } = upstreams.of(undefined).ws
+        const { subscriptionsMax } = upstreams.shared.ws
         const limitSize = Math.ceil(subscriptionsMax * OWNER_SHARE)
         // Without nodes there is nothing to share.
         const isScarce = limitSize > 0 && charges.total >= subscriptionsMax * SCARCE_SHARE

@@ -24,7 +24,7 @@ function setUp(sizes = SIZES) {
       forwarded += 1
       done(respond(request))
     },
-    { of: (user) => own[user?.subscriptionId ?? ''] ?? shared },
+    { of: (user) => own[user.subscriptionId] ?? shared },
     cache,
   )
   const call = (request: ForwardRequest) => new Promise<UpstreamResponse>((resolve) => forward(request, resolve))

@@ -10,7 +10,7 @@ runThread([], async (context) => {
   assert(decodedNodeStreams !== undefined, 'started only where nodes are merged')
   await using opening = new AsyncDisposableStack()
   const upstreams = opening.use(await openThreadUpstreams(context))
-  const { grpc } = upstreams.of(undefined)
+  const { grpc } = upstreams.shared
   opening.use(
     followNodes(mergedNames(context.start.nodes), decodedNodeStreams, {
       ...context,

@@ -57,7 +57,7 @@ async function setUp(options: UpstreamsOptionsInput = {}) {
 type Thread = Awaited<ReturnType<Awaited<ReturnType<typeof setUp>>['startThread']>>
 
 function call(thread: Thread): Promise<UpstreamResponse> {
-  return thread.upstreams.of(undefined).forwardAsync(upstreamRequest('sendTransaction', rpcBody('sendTransaction')))
+  return thread.upstreams.shared.forwardAsync(upstreamRequest('sendTransaction', rpcBody('sendTransaction')))
 }
 
 test('nodes are probed once for all threads, and every thread follows their slots', async () => {

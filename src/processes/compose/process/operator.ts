@@ -95,7 +95,7 @@ export async function openOperator(settings: Settings, deps: OperatorDeps): Prom
     ending: () => openedAccess?.access.ending(),
     nodes: () => deps.upstreams?.status() ?? [],
     threads: deps.threads ?? (() => []),
-    slotLength: deps.slotLength ?? upstreams?.of(undefined).slotLength,
+    slotLength: deps.slotLength ?? upstreams?.shared.slotLength,
   })
   const runs = (name: string): boolean => deps.addresses[name] !== undefined
   const tap = deps.logTap ?? createLogTap({ write() {} })

@@ -40,7 +40,7 @@ export async function openIndexer({ config, loaded }: ServiceSettings, deps: Ind
     },
     {
       access,
-      upstream: upstreams.of(undefined),
+      upstream: upstreams.shared,
       log,
       clock,
       random,

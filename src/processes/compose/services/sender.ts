@@ -81,7 +81,7 @@ export async function openSender({ config, loaded }: ServiceSettings, deps: Send
         isRehearsed: !isTrialOnly,
       },
       {
-        upstream: upstreams.of(undefined),
+        upstream: upstreams.shared,
         journalFiles: [await journal(JOURNAL_NAMES[0]), await journal(JOURNAL_NAMES[1])],
         tipLedger,
         checkThreads: checkThreadsOf(config, availableParallelism()),

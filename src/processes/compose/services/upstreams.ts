@@ -75,7 +75,7 @@ export async function reloadAll(
 }
 
 /** What the operator sees of the nodes and does with them. */
-export type OperatorUpstreams = Pick<Upstreams, 'status' | 'drain' | 'undrain' | 'of'> & {
+export type OperatorUpstreams = Pick<Upstreams, 'status' | 'drain' | 'undrain' | 'shared'> & {
   /** Has `status` show what the threads see now. */
   refresh?(): Promise<void>
 }
@@ -87,7 +87,7 @@ export function upstreamsOfThreads(
 ): OperatorUpstreams {
   return {
     refresh: threads.refreshNodes,
-    of: own.of,
+    shared: own.shared,
     status: () => mergeNodeStatus(own.status(), threads.nodes()),
     drain(node) {
       const isKnown = own.drain(node)
