@@ -88,65 +88,65 @@ test('keeps growing the delay for a node that fails soon after recovery, and res
 })
 
 describe('a failed response that may be due to its call', () => {
-  const doubt = ({ breaker }: ReturnType<typeof setUp>, count: number) => {
-    for (let at = 0; at < count; at++) breaker.recordDoubtful(false)
+  const failAmbiguously = ({ breaker }: ReturnType<typeof setUp>, count: number) => {
+    for (let at = 0; at < count; at++) breaker.recordAmbiguousFailure(false)
   }
 
   test('does not open it, however many there are: a probe decides, at most one in a second', () => {
     const on = setUp()
-    doubt(on, 4)
+    failAmbiguously(on, 4)
     assert.equal(on.probes(), 0)
-    doubt(on, 1000)
+    failAmbiguously(on, 1000)
     assert.deepEqual([on.breaker.state, on.probes()], ['closed', 1])
     on.breaker.recordProbe(true)
-    doubt(on, 1000)
+    failAmbiguously(on, 1000)
     assert.deepEqual([on.breaker.state, on.probes()], ['closed', 1])
     on.clock.advance(1000)
-    doubt(on, 1)
+    failAmbiguously(on, 1)
     assert.equal(on.probes(), 2)
     on.breaker.recordProbe(false)
     assert.equal(on.breaker.state, 'open')
   })
 
-  test('makes the node doubtful for ten seconds, where good probes but no good calls come between', () => {
+  test('makes the node suspect for ten seconds, where good probes but no good calls come between', () => {
     const on = setUp()
     for (let at = 0; at < 5; at++) {
-      assert.equal(on.breaker.isDoubtful, false)
-      doubt(on, 1)
+      assert.equal(on.breaker.isSuspect, false)
+      failAmbiguously(on, 1)
       on.breaker.recordProbe(true)
     }
-    assert.deepEqual([on.breaker.isDoubtful, on.breaker.state], [true, 'closed'])
+    assert.deepEqual([on.breaker.isSuspect, on.breaker.state], [true, 'closed'])
     on.clock.advance(9999)
-    doubt(on, 1)
-    assert.equal(on.breaker.isDoubtful, true)
+    failAmbiguously(on, 1)
+    assert.equal(on.breaker.isSuspect, true)
     on.clock.advance(1)
-    assert.equal(on.breaker.isDoubtful, false)
-    doubt(on, 4)
+    assert.equal(on.breaker.isSuspect, false)
+    failAmbiguously(on, 4)
     on.breaker.record(true)
-    doubt(on, 4)
-    assert.equal(on.breaker.isDoubtful, false)
-    doubt(on, 1)
-    assert.equal(on.breaker.isDoubtful, true)
+    failAmbiguously(on, 4)
+    assert.equal(on.breaker.isSuspect, false)
+    failAmbiguously(on, 1)
+    assert.equal(on.breaker.isSuspect, true)
   })
 
-  test('makes the node doubtful by its share of the calls of ten seconds', () => {
+  test('makes the node suspect by its share of the calls of ten seconds', () => {
     const on = setUp()
     for (let at = 0; at < 40; at++) {
       if (at % 2 === 0) on.breaker.record(true)
-      else doubt(on, 1)
-      assert.equal(on.breaker.isDoubtful, at >= 19)
+      else failAmbiguously(on, 1)
+      assert.equal(on.breaker.isSuspect, at >= 19)
     }
     const served = setUp()
     for (let at = 0; at < 100; at++) {
       if (at % 3 !== 0) served.breaker.record(true)
-      else doubt(served, 1)
+      else failAmbiguously(served, 1)
     }
-    assert.equal(served.breaker.isDoubtful, false)
+    assert.equal(served.breaker.isSuspect, false)
   })
 
   test('does not bring forward what other failures do', () => {
     const on = setUp()
-    doubt(on, 1000)
+    failAmbiguously(on, 1000)
     on.breaker.recordProbe(true)
     for (let at = 0; at < 4; at++) on.breaker.record(false)
     assert.equal(on.breaker.state, 'closed')
@@ -154,16 +154,16 @@ describe('a failed response that may be due to its call', () => {
     assert.equal(on.breaker.state, 'open')
   })
 
-  test('is decided at once where it is likely for all calls, and by a share of the calls too', () => {
+  test('is decided at once where it is likely a fault of the node, and by a share of the calls too', () => {
     const refused = setUp()
-    refused.breaker.recordDoubtful(true)
+    refused.breaker.recordAmbiguousFailure(true)
     assert.equal(refused.probes(), 1)
     refused.breaker.recordProbe(false)
     assert.equal(refused.breaker.state, 'open')
     const mixed = setUp()
     for (let at = 0; at < 20; at++) {
       if (at % 2 === 0) mixed.breaker.record(true)
-      else mixed.breaker.recordDoubtful(false)
+      else mixed.breaker.recordAmbiguousFailure(false)
     }
     assert.deepEqual([mixed.probes(), mixed.breaker.recent()], [1, { calls: 20, failures: 10 }])
   })
@@ -172,7 +172,7 @@ describe('a failed response that may be due to its call', () => {
 test('property: is never open for longer than the maximum, and only a probe closes it', () => {
   fc.assert(
     fc.property(
-      fc.array(fc.tuple(fc.constantFrom('good', 'bad', 'doubtful', 'probe-good', 'probe-bad', 'wait'), fc.nat(400)), {
+      fc.array(fc.tuple(fc.constantFrom('good', 'bad', 'ambiguous', 'probe-good', 'probe-bad', 'wait'), fc.nat(400)), {
         maxLength: 300,
       }),
       fc.integer(),
@@ -184,7 +184,7 @@ test('property: is never open for longer than the maximum, and only a probe clos
           const changed = changes.length
           if (step === 'wait') clock.advance(waitMs)
           else if (step.startsWith('probe')) breaker.recordProbe(step === 'probe-good')
-          else if (step === 'doubtful') breaker.recordDoubtful(waitMs % 2 === 0)
+          else if (step === 'ambiguous') breaker.recordAmbiguousFailure(waitMs % 2 === 0)
           else breaker.record(step === 'good')
           const after = breaker.state
           if (before === 'open' && after === 'open' && changed === changes.length) {

@@ -8,17 +8,17 @@ export type BreakerState = 'closed' | 'open' | 'half-open'
 
 /**
  * A circuit breaker for one node. It opens after some failures in a row, or when too large a share of recent calls failed. Failed responses that may be
- * due to their calls do not open it: a probe decides, so that no customer can take the node from all. While the probes succeed such a node is doubtful,
+ * due to their calls do not open it: a probe decides, so that no customer can take the node from all. While the probes succeed such a node is suspect,
  * and others that are equal are used first. After a growing delay with jitter it is half-open and requests one probe; only a probe can close it.
  */
 export type Breaker = Disposable & {
   readonly state: BreakerState
   /** It fails many calls, though its probes succeed; for ten seconds each time. */
-  readonly isDoubtful: boolean
+  readonly isSuspect: boolean
   /** Records a call. Ignored unless closed: responses to old calls neither close it nor keep it open. */
   record(isGood: boolean, nowMs?: number): void
   /** Records a failed response that may be due to the content of its call. Where that is not likely, a probe decides at once. */
-  recordDoubtful(isLikelyForAll: boolean, nowMs?: number): void
+  recordAmbiguousFailure(isLikelyNodeFault: boolean, nowMs?: number): void
   recordProbe(isGood: boolean): void
   /** Opens it: the node is known to fail. */
   trip(): void
@@ -33,28 +33,28 @@ export type BreakerDeps = {
   readonly random: Random
   /** Requests one probe; its result is given to `recordProbe`. */
   readonly requestProbe: () => void
-  /** The state or the doubt has changed. */
+  /** `state` or `isSuspect` has changed. */
   readonly onChange?: () => void
 }
 
 const WINDOW_MS = 10_000
-/** Between two probes that decide about doubtful failures, however many there are. */
-const DOUBT_MS = 1000
+/** Between two probes that decide about ambiguous failures, however many there are. */
+const DECIDING_PROBE_INTERVAL_MS = 1000
 
 export function createBreaker(options: BreakerOptions, deps: BreakerDeps): Breaker {
   const { clock, random } = deps
   const backoff = createBackoff(options, random)
   let calls = createRollingWindow({ windowMs: WINDOW_MS })
   let failures = createRollingWindow({ windowMs: WINDOW_MS })
-  let doubtful = createRollingWindow({ windowMs: WINDOW_MS })
+  let ambiguous = createRollingWindow({ windowMs: WINDOW_MS })
   let inRow = 0
-  let doubtfulInRow = 0
+  let ambiguousInRow = 0
   /** The next probe decides whether it opens. */
-  let isInDoubt = false
-  let doubtedAtMs = Number.NEGATIVE_INFINITY
+  let isDecidingProbePending = false
+  let decidingProbeAtMs = Number.NEGATIVE_INFINITY
   let closedAtMs = Number.NEGATIVE_INFINITY
   let timer: Timer | undefined
-  let doubtTimer: Timer | undefined
+  let suspectTimer: Timer | undefined
 
   function change(to: BreakerState): void {
     breaker.state = to
@@ -64,7 +64,7 @@ export function createBreaker(options: BreakerOptions, deps: BreakerDeps): Break
   function open(): void {
     // The delay keeps growing for a node that fails again soon after it recovered.
     if (breaker.state === 'closed' && clock.monotonicMs() - closedAtMs >= WINDOW_MS) backoff.reset()
-    isInDoubt = false
+    isDecidingProbePending = false
     change('open')
     timer = clock.setTimer(backoff.nextMs(), () => {
       change('half-open')
@@ -75,10 +75,10 @@ export function createBreaker(options: BreakerOptions, deps: BreakerDeps): Break
 
   function close(): void {
     inRow = 0
-    doubtfulInRow = 0
+    ambiguousInRow = 0
     calls = createRollingWindow({ windowMs: WINDOW_MS })
     failures = createRollingWindow({ windowMs: WINDOW_MS })
-    doubtful = createRollingWindow({ windowMs: WINDOW_MS })
+    ambiguous = createRollingWindow({ windowMs: WINDOW_MS })
     closedAtMs = clock.monotonicMs()
     change('closed')
   }
@@ -88,65 +88,66 @@ export function createBreaker(options: BreakerOptions, deps: BreakerDeps): Break
     return total >= options.failuresShareCalls && failed >= total * options.failuresShare
   }
 
-  function isDoubted(nowMs: number): boolean {
-    const failed = failures.sum(nowMs) + doubtful.sum(nowMs)
-    return inRow + doubtfulInRow >= options.failuresInRow || isShareReached(failed, nowMs)
+  function reachesLimit(nowMs: number): boolean {
+    const failed = failures.sum(nowMs) + ambiguous.sum(nowMs)
+    return inRow + ambiguousInRow >= options.failuresInRow || isShareReached(failed, nowMs)
   }
 
   function count(isGood: boolean): void {
     inRow = isGood ? 0 : inRow + 1
     if (isGood) {
-      doubtfulInRow = 0
+      ambiguousInRow = 0
       return
     }
     const nowMs = clock.monotonicMs()
     if (inRow >= options.failuresInRow || isShareReached(failures.sum(nowMs), nowMs)) open()
   }
 
-  /** After the time it gets calls again, and with the next ones it is decided anew. */
-  function doubt(): void {
-    if (breaker.isDoubtful) return
-    breaker.isDoubtful = true
-    doubtTimer = clock.setTimer(WINDOW_MS, endDoubt)
-    doubtTimer.unref?.()
+  /** Marks the node as suspect for `WINDOW_MS`: other nodes are picked first. Afterwards the next failures decide again. */
+  function markSuspect(): void {
+    if (breaker.isSuspect) return
+    breaker.isSuspect = true
+    suspectTimer = clock.setTimer(WINDOW_MS, clearSuspect)
+    suspectTimer.unref?.()
     deps.onChange?.()
   }
 
-  function endDoubt(): void {
-    breaker.isDoubtful = false
-    doubtfulInRow = 0
-    doubtful = createRollingWindow({ windowMs: WINDOW_MS })
+  function clearSuspect(): void {
+    breaker.isSuspect = false
+    ambiguousInRow = 0
+    ambiguous = createRollingWindow({ windowMs: WINDOW_MS })
     deps.onChange?.()
   }
 
-  const breaker: Breaker & { state: BreakerState; isDoubtful: boolean } = {
+  const breaker: Breaker & { state: BreakerState; isSuspect: boolean } = {
     state: 'closed',
-    isDoubtful: false,
+    isSuspect: false,
     record(isGood, nowMs = clock.monotonicMs()) {
       if (breaker.state !== 'closed') return
       calls.add(1, nowMs)
       if (!isGood) failures.add(1, nowMs)
       count(isGood)
     },
-    recordDoubtful(isLikelyForAll, nowMs = clock.monotonicMs()) {
+    recordAmbiguousFailure(isLikelyNodeFault, nowMs = clock.monotonicMs()) {
       if (breaker.state !== 'closed') return
       calls.add(1, nowMs)
-      doubtful.add(1, nowMs)
-      doubtfulInRow += 1
-      const isReached = isDoubted(nowMs)
-      if (isReached) doubt()
-      if (isInDoubt || nowMs - doubtedAtMs < DOUBT_MS || !(isLikelyForAll || isReached)) return
-      isInDoubt = true
-      doubtedAtMs = nowMs
+      ambiguous.add(1, nowMs)
+      ambiguousInRow += 1
+      const isLimitReached = reachesLimit(nowMs)
+      if (isLimitReached) markSuspect()
+      if (!isLikelyNodeFault && !isLimitReached) return
+      if (isDecidingProbePending || nowMs - decidingProbeAtMs < DECIDING_PROBE_INTERVAL_MS) return
+      isDecidingProbePending = true
+      decidingProbeAtMs = nowMs
       deps.requestProbe()
     },
     recordProbe(isGood) {
       if (breaker.state === 'closed') {
-        // A good probe does not end a row of doubtful calls: the node may respond well to nothing else.
+        // A good probe does not end a row of ambiguous failures: the node may respond well to nothing else.
         if (isGood) inRow = 0
-        else if (isInDoubt) open()
+        else if (isDecidingProbePending) open()
         else count(false)
-        isInDoubt = false
+        isDecidingProbePending = false
       } else if (breaker.state === 'half-open') {
         if (isGood) close()
         else open()
@@ -162,11 +163,11 @@ export function createBreaker(options: BreakerOptions, deps: BreakerDeps): Break
     },
     recent() {
       const nowMs = clock.monotonicMs()
-      return { calls: calls.sum(nowMs), failures: failures.sum(nowMs) + doubtful.sum(nowMs) }
+      return { calls: calls.sum(nowMs), failures: failures.sum(nowMs) + ambiguous.sum(nowMs) }
     },
     [Symbol.dispose]() {
       timer?.cancel()
-      doubtTimer?.cancel()
+      suspectTimer?.cancel()
     },
   }
   return breaker

@@ -156,7 +156,7 @@ class ForwardedCall {
     const isFault = replyClass === 'refused' || replyClass === 'broken'
     if (isFault) {
       node.failed(`HTTP ${reply.head.status}`)
-      node.breaker.recordDoubtful(CREDENTIAL_STATUSES.has(reply.head.status), nowMs)
+      node.breaker.recordAmbiguousFailure(CREDENTIAL_STATUSES.has(reply.head.status), nowMs)
     } else node.breaker.record(true, nowMs)
     this.#meter.call(isFault ? 'failed' : 'answered', tookMs)
     if (isGood) {

@@ -150,9 +150,9 @@ export function createNode(
   const candidate = (
     hasEndpoint: () => boolean,
     work: () => number,
-    { isRefusing = never, isDoubtful = never }: Partial<EndpointReadings>,
+    { isRefusing = never, isSuspect = never }: Partial<EndpointReadings>,
   ): NodeCandidate =>
-    new EndpointCandidate(() => node, { hasEndpoint, isRefusing, isDoubtful, load: () => work() / node.weight })
+    new EndpointCandidate(() => node, { hasEndpoint, isRefusing, isSuspect, load: () => work() / node.weight })
 
   const node: Writable<UpstreamNode> = {
     name: spec.name,
@@ -167,7 +167,7 @@ export function createNode(
       rpc: candidate(
         () => http !== undefined,
         () => http?.inFlight ?? 0,
-        { isDoubtful: () => breaker.isDoubtful },
+        { isSuspect: () => breaker.isSuspect },
       ),
       ws: candidate(
         () => node.isWsUp && ws?.backoff.isShut === false,
@@ -248,7 +248,7 @@ function stateOf(node: UpstreamNode): ReturnType<UpstreamNode['state']> {
     return { state: 'lagging', reason: `${health.shredSlot - health.slot} slots behind its own shreds` }
   }
   if (node.isWsDown) return { state: 'healthy', reason: 'no WebSocket connection' }
-  if (node.breaker.isDoubtful)
+  if (node.breaker.isSuspect)
     return { state: 'healthy', reason: `it fails many calls (${node.lastFailure}), though its probes succeed` }
   return { state: 'healthy', reason: health.slot === 0 ? 'slot not known yet' : '' }
 }
@@ -295,7 +295,7 @@ const never = (): boolean => false
 type EndpointReadings = {
   readonly hasEndpoint: () => boolean
   readonly isRefusing: () => boolean
-  readonly isDoubtful: () => boolean
+  readonly isSuspect: () => boolean
   readonly load: () => number
 }
 
@@ -322,8 +322,8 @@ class EndpointCandidate implements NodeCandidate {
     return this.node.isSilent || this.#endpoint.isRefusing()
   }
 
-  get isDoubtful(): boolean {
-    return this.#endpoint.isDoubtful()
+  get isSuspect(): boolean {
+    return this.#endpoint.isSuspect()
   }
 
   get isLagging(): boolean {

@@ -10,7 +10,7 @@ const node = (name: string, more: Partial<Candidate> = {}): Node => ({
   isAvailable: true,
   isSilent: false,
   isLagging: false,
-  isDoubtful: false,
+  isSuspect: false,
   slot: 1000,
   load: 0,
   ...more,
@@ -53,7 +53,7 @@ const candidates = fc.array(
     isAvailable: fc.boolean(),
     isSilent: fc.boolean(),
     isLagging: fc.boolean(),
-    isDoubtful: fc.boolean(),
+    isSuspect: fc.boolean(),
     slot: fc.integer({ min: 0, max: 20 }),
     load: fc.integer({ min: 0, max: 5 }),
   }),
@@ -73,8 +73,8 @@ test('property: every pick follows the rules', () => {
       const atSlot = forward.length > 0 ? forward : available
       const inRotation = atSlot.filter(({ isLagging }) => !isLagging)
       const lagEqually = inRotation.length > 0 ? inRotation : atSlot
-      const undoubted = lagEqually.filter(({ isDoubtful }) => !isDoubtful)
-      const rivals = undoubted.length > 0 ? undoubted : lagEqually
+      const unsuspected = lagEqually.filter(({ isSuspect }) => !isSuspect)
+      const rivals = unsuspected.length > 0 ? unsuspected : lagEqually
       assert.ok(rivals.includes(chosen))
       if (forward.length > 0) assert.equal(chosen.load, Math.min(...rivals.map(({ load }) => load)))
       else assert.equal(chosen.slot, Math.max(...rivals.map(({ slot }) => slot)))

@@ -5,7 +5,7 @@ export type Candidate = {
   /** It has stopped responding, or refuses what is opened there: picked only when every other one does too. */
   readonly isSilent: boolean
   /** It fails many calls, perhaps because of their content: of nodes that are equal otherwise, the others are picked first. */
-  readonly isDoubtful: boolean
+  readonly isSuspect: boolean
   /** Too far behind: picked only when nothing better is available. */
   readonly isLagging: boolean
   /** 0 while unknown. */
@@ -23,7 +23,7 @@ export type PickCriteria = {
 
 /**
  * Picks the node for one call: a node that responds, then a node at or above the slot the client has seen before one below it, then a node that does not lag, then
- * one that is not doubtful, then the one with the least load. When every node is below that slot, the one with the highest slot.
+ * one that is not suspect, then the one with the least load. When every node is below that slot, the one with the highest slot.
  */
 export function pick<Node extends Candidate>(
   nodes: readonly Node[],
@@ -46,8 +46,8 @@ export function pick<Node extends Candidate>(
 const RESPONDS = 8
 const AT_MIN_SLOT = 4
 
-function rankOf({ isSilent, isLagging, isDoubtful, slot }: Candidate, minSlot: number): number {
-  return (isSilent ? 0 : RESPONDS) + (slot >= minSlot ? AT_MIN_SLOT : 0) + (isLagging ? 0 : 2) + (isDoubtful ? 0 : 1)
+function rankOf({ isSilent, isLagging, isSuspect, slot }: Candidate, minSlot: number): number {
+  return (isSilent ? 0 : RESPONDS) + (slot >= minSlot ? AT_MIN_SLOT : 0) + (isLagging ? 0 : 2) + (isSuspect ? 0 : 1)
 }
 
 function isBetter(node: Candidate, than: Candidate, rank: number): boolean {
