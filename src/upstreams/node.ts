@@ -332,7 +332,7 @@ class EndpointCandidate implements NodeCandidate {
 
   get slot(): number {
     const { lagReason, slot } = this.node.health
-    // That it is at the slot that a client has seen is not believed either.
+    // A slot far above all others is not credible: it does not count as having reached the client's slot.
     return lagReason === 'ahead-of-all' ? 0 : slot
   }
 

@@ -45,13 +45,13 @@ export type LinkSubscriptionsDeps = {
   isReserved(id: string): boolean
 }
 
-/** A node that has sent no response for this time, which is longer than a subscribe waits for it, */
+/** Time without any response after which a subscribe is overdue; longer than the gateway waits for one. */
 const OVERDUE_MS = 3000
-/** since so many subscribes were sent, will not. Fewer may be requests that it drops. */
+/** Overdue subscribes that make the connection stalled. Fewer may be requests that the node drops. */
 const OVERDUE_MIN = 8
-/** After this time a request that nobody waits for any more counts as dropped by the node, */
+/** Time after which an abandoned request counts as dropped by the node. */
 const ABANDONED_MS = 30_000
-/** and so many are remembered, because it may accept them yet. */
+/** Dropped requests that are remembered, since the node may still accept them. */
 const DROPPED_MAX = 10_000
 
 /** The response of a node to a subscribe: its id for the subscription; undefined where it refused. */

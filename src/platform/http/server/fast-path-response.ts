@@ -28,7 +28,7 @@ export function createFastPathResponses(options: FastPathResponseOptions, clock:
   const statusLines = new Map(
     Object.entries(STATUS_CODES).map(([status, message]) => [Number(status), flat(statusLine(status, message))]),
   )
-  /** Of this second; empty when it is over. */
+  /** The line of the current second; '' until it is rendered. */
   let dateLine = ''
   /** What follows the length of a response after which the connection stays open, as nearly all do. */
   let usualEnd = ''

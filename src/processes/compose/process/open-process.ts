@@ -16,7 +16,7 @@ import { processHealthMetrics } from './process-health-metrics.ts'
 import type { ServiceContext } from './service-context.ts'
 import { VERSION } from './version.ts'
 
-/** What the control plane of a process has besides: the whole lifecycle, and the two ends of what services only write to or read from. */
+/** The context of the control plane: a `ServiceContext` with the full lifecycle, the refusal log, the documents and the metrics listener. */
 export type ProcessContext<Listener extends string> = Deps &
   ServiceContext<Listener> & {
     readonly lifecycle: Lifecycle

@@ -151,7 +151,7 @@ export async function startSupervisedThread(
       })
     }
 
-    /** The thread before it in the queue keeps the ports until it serves. */
+    /** Waits for the ports, which threads reserve one after another; reports `alive` meanwhile. */
     async function reserveWaiting(reserve: () => Promise<AsyncDisposable>): Promise<AsyncDisposable> {
       using _waiting = clock.setRepeating(RESERVING_MS, () => events.alive())
       return await reserve()
