@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import { temporaryFolder } from '../support/cli.ts'
 import { serve } from '../support/serve.ts'
 
+const NO_MEMORY = '{"error":"no-memory","message":"the server is at its memory limit; retry"}'
 const CALL = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' }
 
 test('refuses new connections with 503 no-memory at residentBytesMax, and serves the operator listener', async () => {
@@ -15,9 +16,9 @@ test('refuses new connections with 503 no-memory at residentBytesMax, and serves
   await served.line(/"pressure":"no-new-sockets".*"msg":"memory pressure changed"/)
   await served.line(/"msg":"started"/)
   const call = await fetch(`http://${await served.address('rpc')}/`, CALL)
-  assert.deepEqual([call.status, await call.text()], [503, '{"error":"no-memory"}'])
+  assert.deepEqual([call.status, await call.text()], [503, NO_MEMORY])
   const upgrade = await fetch(`http://${await served.address('ws')}/`)
-  assert.deepEqual([upgrade.status, await upgrade.text()], [503, '{"error":"no-memory"}'])
+  assert.deepEqual([upgrade.status, await upgrade.text()], [503, NO_MEMORY])
   const metrics = await (await fetch(`http://${await served.address('metrics')}/metrics`)).text()
   for (const server of ['rpc', 'ws']) {
     assert.match(

@@ -60,7 +60,10 @@ test('responds to few at a time and resets the others, so that they do not use u
   first?.socket.write('GET / HTTP/1.1\r\n\r\n')
   await until('it got its response and is closed', () => first?.end !== '')
   assert.match(first?.text ?? '', /^HTTP\/1\.1 503 .*\r\nretry-after: 1\r\n/s)
-  assert.match(first?.text ?? '', /\{"error":"no-descriptors"\}$/)
+  assert.match(
+    first?.text ?? '',
+    /\{"error":"no-descriptors","message":"the server has no free file descriptors; retry"\}$/,
+  )
   await until('its descriptor is free', () => server.held() === AT_ONCE - 1)
   const [next] = await server.come(1)
   next?.socket.write('x')

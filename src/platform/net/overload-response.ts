@@ -49,8 +49,14 @@ const ADDRESS_LIMITS = {
   'address-rate': { limit: 'addressConnectionsPerSecond', noun: 'new connections per second', retryAfter: '1' },
 } as const
 
+const SHORTAGES = {
+  descriptors: 'the server has no free file descriptors; retry',
+  memory: 'the server is at its memory limit; retry',
+} as const
+
 function responseTo(refused: RefusedConnection): HttpRefusal {
-  if (typeof refused === 'string') return { status: 503, body: { error: `no-${refused}` }, retryAfter: '1' }
+  if (typeof refused === 'string')
+    return { status: 503, body: { error: `no-${refused}`, message: SHORTAGES[refused] }, retryAfter: '1' }
   const { reason, size } = refused
   if (reason === 'connections') {
     const message = `limit reached: ${size} open connections of this port`

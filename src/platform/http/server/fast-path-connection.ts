@@ -7,6 +7,7 @@ import { FastPathOutput } from './fast-path-output.ts'
 import type { FastPathResponses } from './fast-path-response.ts'
 import { type HttpResponse, INTERNAL_RESPONSE, type PostDecision, type PostHandler, type Responder } from './post.ts'
 import { sendRaw } from './reply.ts'
+import { type RequestRefusal, requestRefusal } from './request-refusals.ts'
 
 /** What all fast-path connections of a server share. */
 export type FastPathHub = {
@@ -96,7 +97,7 @@ export class FastPathConnection implements Responder {
     if (this.#state === 'lingering' && this.#socket.writableLength > 0) return
     const isIncomplete =
       this.#state === 'reading-head' || this.#state === 'reading-body' || (this.#state === 'idle' && this.#served === 0)
-    if (isIncomplete && !this.#input.isDiscarding) this.#refuse(408, 'request-timeout')
+    if (isIncomplete && !this.#input.isDiscarding) this.#refuse(requestRefusal('request-timeout'))
     else this.#socket.destroy()
   }
 
@@ -126,7 +127,8 @@ export class FastPathConnection implements Responder {
 
   readonly #onEnd = (): void => {
     this.#peerHasEnded = true
-    if (this.#state === 'reading-head' || this.#state === 'reading-body') this.#refuse(400, 'malformed-request')
+    if (this.#state === 'reading-head' || this.#state === 'reading-body')
+      this.#refuse(requestRefusal('malformed-request'))
     else if (this.#state === 'idle' || this.#state === 'lingering') this.#linger()
   }
 
@@ -288,10 +290,10 @@ export class FastPathConnection implements Responder {
   }
 
   /** The request cannot be read to its end. */
-  #refuse(status: number, reason: string): void {
+  #refuse({ status, body }: RequestRefusal): void {
     this.#state = 'lingering'
     this.deadlineAtMs = this.#hub.nowMs + LINGER_MS
-    sendRaw(this.#socket, status, JSON.stringify({ error: reason }))
+    sendRaw(this.#socket, status, JSON.stringify(body))
   }
 
   /** Ends this side and discards what the peer still sends: unread bytes would turn the close into a reset. */

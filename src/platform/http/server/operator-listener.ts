@@ -56,7 +56,7 @@ export function startOperatorListener(
         if (refusal !== undefined) return sendPathRefusal(response, refusal)
         if (path !== '/metrics') return sendHealth(path as '/healthz' | '/readyz', response)
         if (options.bearer && !hasBearer(request, options.bearer)) {
-          return sendJson(response, 401, { error: 'unauthorized' }, { 'www-authenticate': 'Bearer' })
+          return sendJson(response, 401, UNAUTHORIZED, { 'www-authenticate': 'Bearer' })
         }
         const format = negotiateFormat(request.headers.accept)
         const text = await deps.registry.text(format, deps.isShown)
@@ -83,6 +83,8 @@ const refusePath = createPathRules(
   { '/metrics': ['GET'], '/healthz': ['GET'], '/readyz': ['GET'] },
   { isPreflighted: false },
 )
+
+const UNAUTHORIZED = { error: 'unauthorized', message: 'a bearer secret is required' }
 
 const UNKNOWN_HOST = {
   error: 'host-not-allowed',

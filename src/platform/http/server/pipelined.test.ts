@@ -191,7 +191,10 @@ test('responds to the requests before malformed bytes, then refuses those', asyn
   assert.equal(first?.listenerCount('close'), listeners)
   first?.end('first')
   await until('it is closed', () => seen.isClosed)
-  assert.match(seen.text, /^HTTP\/1\.1 200[^]*firstHTTP\/1\.1 200[^]*secondHTTP\/1\.1 400[^]*malformed-request"}$/)
+  assert.match(
+    seen.text,
+    /^HTTP\/1\.1 200[^]*firstHTTP\/1\.1 200[^]*secondHTTP\/1\.1 400[^]*malformed-request","message":"[^"]*"}$/,
+  )
 })
 
 test('handles nothing behind a body that did not come in time', async () => {
@@ -213,7 +216,7 @@ test('handles nothing behind a body that did not come in time', async () => {
   await until('the other is under way', () => handled.length === 2)
   for (const response of handled) response.end('first')
   await until('it is closed', () => seen.isClosed)
-  assert.match(seen.text, /^HTTP\/1\.1 200[^]*firstHTTP\/1\.1 408[^]*request-timeout"}$/)
+  assert.match(seen.text, /^HTTP\/1\.1 200[^]*firstHTTP\/1\.1 408[^]*request-timeout","message":"[^"]*"}$/)
   assert.equal(handled.length, 2)
   other.socket.destroy()
 })

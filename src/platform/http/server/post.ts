@@ -67,10 +67,11 @@ export type PostHandler = {
 }
 
 /** The response when a handler throws. */
+export const INTERNAL_BODY = { error: 'internal', message: 'internal error' }
 export const INTERNAL_RESPONSE: HttpResponse = {
   status: 500,
   headers: { 'content-type': 'application/json' },
-  body: '{"error":"internal"}',
+  body: JSON.stringify(INTERNAL_BODY),
 }
 
 /** Bodies are written in pieces of this size, so that the stall watch sees the progress of a slow reader. */

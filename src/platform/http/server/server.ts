@@ -13,9 +13,10 @@ import { offersWebSocket } from '../request-headers.ts'
 import { BODY_PIECES, limitBodyPieces, WAITING_BODY_PIECES } from './body-pieces.ts'
 import { createFastPathServer, type FastPathServer } from './fast-path-server.ts'
 import { continueInTurn, handOverInTurn, RequestTurns } from './pipelined.ts'
-import type { PostHandler } from './post.ts'
+import { INTERNAL_BODY, type PostHandler } from './post.ts'
 import { refuseHead } from './refuse-head.ts'
 import { sendJson, sendRaw } from './reply.ts'
+import { type RequestRefusal, requestRefusal } from './request-refusals.ts'
 
 export type HttpServerOptions = {
   listen: ListenerOptions
@@ -267,9 +268,9 @@ function createHttp(
     const { headTooLarge: own } = deps
     turns.fail(socket, () => {
       if (own && error.code === 'HPE_HEADER_OVERFLOW') return sendRaw(socket, own.status, own.body, own.headers)
-      const [status, reason] = CLIENT_ERRORS[error.code ?? ''] ?? [400, 'malformed-request']
       // The parser's error message is not sent: it may quote the request.
-      sendRaw(socket, status, JSON.stringify({ error: reason }))
+      const { status, body } = CLIENT_ERRORS[error.code ?? ''] ?? requestRefusal('malformed-request')
+      sendRaw(socket, status, JSON.stringify(body))
     })
   })
   // The runtime checks the timeouts of a server that listens. This one is handed its connections.
@@ -280,10 +281,10 @@ function createHttp(
 /** RFC 9110 section 15.6.2: CONNECT is served for no target. */
 const NO_TUNNEL = { error: 'method-not-implemented', message: 'CONNECT is not served: this is no proxy' }
 
-const CLIENT_ERRORS: Readonly<Record<string, readonly [number, string]>> = {
-  HPE_HEADER_OVERFLOW: [431, 'headers-too-large'],
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'body-too-large'],
-  ERR_HTTP_REQUEST_TIMEOUT: [408, 'request-timeout'],
+const CLIENT_ERRORS: Readonly<Record<string, RequestRefusal>> = {
+  HPE_HEADER_OVERFLOW: requestRefusal('headers-too-large'),
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: requestRefusal('body-too-large'),
+  ERR_HTTP_REQUEST_TIMEOUT: requestRefusal('request-timeout'),
 }
 
 function runHandler(handle: () => void | Promise<void>, response: ServerResponse, log: Logger): void {
@@ -291,7 +292,7 @@ function runHandler(handle: () => void | Promise<void>, response: ServerResponse
     // Handlers set it first, so that the response and the log have the same id.
     log.error({ err: error, request_id: response.getHeader('x-request-id') }, 'request handler failed')
     if (response.headersSent) response.destroy()
-    else sendJson(response, 500, { error: 'internal' })
+    else sendJson(response, 500, INTERNAL_BODY)
   }
   try {
     handle()?.catch(fail)

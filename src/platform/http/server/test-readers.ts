@@ -118,7 +118,10 @@ export async function startHttpReaders(clock: Clock): Promise<HttpReaders> {
 
 /** A refusal by the parser has an error body and is the last response. */
 function refusalIn(responses: string): string | undefined {
-  return /HTTP\/1\.1 (4\d\d) [^]*\r\n\r\n\{"error":"([^"]*)"\}$/.exec(responses)?.slice(1).join(' ')
+  return /HTTP\/1\.1 (4\d\d) [^]*\r\n\r\n\{"error":"([^"]*)"(?:,"message":"[^"]*")?\}$/
+    .exec(responses)
+    ?.slice(1)
+    .join(' ')
 }
 
 function readAll(stream: Duplex): Promise<string> {
