@@ -354,7 +354,7 @@ test('threads that end are started again, and each start is counted by thread', 
   const restarts = (thread: string) => rig.registry.value('sluice_shreds_thread_restarts_total', { thread })
   const all = ['relay', 'signatures', 'decoder'] as const
   assert.deepEqual(all.map(restarts), [0, 0, 0])
-  // In one turn of the event loop, so that no sign of life of a thread arrives meanwhile.
+  // In one turn of the event loop, so that no heartbeat of a thread arrives meanwhile.
   clock.advance(38_000)
   assert.deepEqual(all.map(restarts), [1, 1, 1])
   assert.ok(rig.reasons.has('shreds relay') && rig.reasons.has('shreds decoded'))

@@ -29,7 +29,7 @@ test('the only gateway thread is not started again on a port that another proces
   other.listen({ host: '127.0.0.1', port, reusePort: true })
   await once(other, 'listening')
   running.child.kill('SIGUSR2')
-  const line = JSON.parse(await running.line(/"msg":"thread cannot be started, tried again"/)) as {
+  const line = JSON.parse(await running.line(/"msg":"thread cannot be started; retrying"/)) as {
     thread: string
     err: { message: string }
   }
@@ -39,7 +39,7 @@ test('the only gateway thread is not started again on a port that another proces
     reasons: { part: string; reason: string }[]
   }
   const reason = status.reasons.find(({ part }) => part === 'thread gateway-1')?.reason ?? ''
-  assert.match(reason, /^it cannot be started: .*in use/)
+  assert.match(reason, /^the thread cannot be started: .*in use/)
 
   other.close()
   await until('it serves again', async () => (await call().catch(() => 0)) === 200, BACK_MS)

@@ -244,17 +244,17 @@ test('replaces an instance that is silent for livenessMs, and no other', async (
   }
   assert.equal(supervised.restarts, 0)
   await clock.advanceAsync(1250)
-  assert.match(restarts[0]?.error.message ?? '', /no sign of life for 1000 ms/)
+  assert.match(restarts[0]?.error.message ?? '', /no heartbeat for 1000 ms/)
   await supervised[Symbol.asyncDispose]()
   assert.equal(clock.pendingTimers(), 0)
 })
 
-test('a first start without a sign of life fails with the name of the part, and not as a bug', async () => {
+test('a first start without a heartbeat fails with the name of the part, and not as a bug', async () => {
   const { clock, supervised } = rig({ name: 'the thread relay', livenessMs: 1000, firstStartsMax: 1 })
   await clock.advanceAsync(1250)
   await assert.rejects(supervised.started, {
     code: 'start-timeout',
-    message: 'the thread relay gave no sign of life for 1000 ms while it started',
+    message: 'the thread relay sent no heartbeat for 1000 ms while it started',
   })
 })
 

@@ -14,7 +14,7 @@ export type SuperviseOptions = {
   readonly backoff: BackoffOptions
   /** An instance that was ready for this long resets the backoff. Default 0: becoming ready resets it. */
   readonly resetAfterMs?: number | undefined
-  /** An instance without a sign of life (`ready` or `alive`) for this long, or up to a quarter longer, has failed. Default: no limit. */
+  /** An instance without a heartbeat (`ready` or `alive`) for this long, or up to a quarter longer, has failed. Default: no limit. */
   readonly livenessMs?: number | undefined
   /** Attempts to become ready for the first time; then the supervisor stops and `started` rejects. Default: no limit. */
   readonly firstStartsMax?: number | undefined
@@ -24,7 +24,7 @@ export type SuperviseOptions = {
 export type InstanceEvents = {
   /** It works: `starting` becomes `running`. */
   ready(): void
-  /** A sign of life. */
+  /** A heartbeat. */
   alive(): void
   /** It ended or cannot go on. The supervisor closes it and starts the next one. */
   failed(error: Error): void
@@ -178,7 +178,7 @@ class Supervisor<Instance extends AsyncDisposable> implements Supervised<Instanc
   /** Before the first start is complete this is a slow machine more often than a fault: loading the code takes processor time and disk. */
   #silence(livenessMs: number): Error {
     const { name = 'a thread' } = this.#options
-    const message = `${name} gave no sign of life for ${livenessMs} ms`
+    const message = `${name} sent no heartbeat for ${livenessMs} ms`
     return this.#hasStarted ? new Error(message) : new ServiceError('start-timeout', `${message} while it started`)
   }
 

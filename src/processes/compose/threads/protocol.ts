@@ -46,7 +46,7 @@ export type ControlPlaneSide = {
     ready(ready: ThreadReady): void
     /** The service could not be started. */
     failed(error: PostedError): void
-    /** Every second: a sign of life. */
+    /** Every second, as a heartbeat. */
     report(report: ThreadReport): void
     log(line: string): void
     metric(family: SharedFamily): void

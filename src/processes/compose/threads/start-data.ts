@@ -38,5 +38,5 @@ export type ThreadReady = {
   readonly details: unknown
 }
 
-/** Posted every second: a sign of life with the state of the nodes as this thread sees them. */
+/** Posted every second: a heartbeat with the state of the nodes as this thread sees them. */
 export type ThreadReport = { readonly nodes: readonly NodeStatus[] }

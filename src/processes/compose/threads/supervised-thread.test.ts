@@ -149,7 +149,7 @@ test('a start that takes longer than a blocked event loop may is not given up', 
   )
   const linesOf = () => lines.filter(({ msg }) => msg === 'is being started').length
   for (let times = 0; times < 3; times++) {
-    // Longer than the second between two signs of life.
+    // Longer than the second between two heartbeats.
     const from = linesOf()
     await until('its event loop runs', () => linesOf() >= from + 15)
     await clock.advanceAsync(30_000)
@@ -176,7 +176,7 @@ test('a thread that waits for its ports before it is started again is not replac
     return reserving > 0
   })
   await clock.advanceAsync(60_000)
-  assert.equal(state.get('thread sender'), 'it ended and is started again')
+  assert.equal(state.get('thread sender'), 'the thread ended unexpectedly and is being restarted')
   const restarted = next('ready')
   reserved()
   await restarted

@@ -197,9 +197,11 @@ export async function startSupervisedThread(
         report = { nodes: [] }
         deps.onRestart?.()
         const isStarted = failedStarts === 0
-        const reason = isStarted ? 'it ended and is started again' : `it cannot be started: ${messageOf(error)}`
+        const reason = isStarted
+          ? 'the thread ended unexpectedly and is being restarted'
+          : `the thread cannot be started: ${messageOf(error)}`
         lifecycle.degraded(part, reason)
-        const outcome = isStarted ? 'thread ended, its connections are lost' : 'thread cannot be started, tried again'
+        const outcome = isStarted ? 'thread ended, its connections are lost' : 'thread cannot be started; retrying'
         log.error({ err: error, delayMs }, outcome)
       },
     },
