@@ -2,11 +2,12 @@ import { createBackoff } from '../core/backoff.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
 
-/** Delays connection attempts: each failure closes it for a longer time, a success opens it. */
+/** Delays connection attempts: each failure for a longer time, until a success. */
 export type AddressBackoff = {
-  readonly isShut: boolean
-  failed(): void
-  worked(): void
+  /** No attempt should be made now. */
+  readonly isActive: boolean
+  recordFailure(): void
+  recordSuccess(): void
 }
 
 export function createAddressBackoff(
@@ -14,16 +15,16 @@ export function createAddressBackoff(
   { clock, random }: { readonly clock: Clock; readonly random: Random },
 ): AddressBackoff {
   const backoff = createBackoff(options, random)
-  let shutUntilMs = Number.NEGATIVE_INFINITY
+  let activeUntilMs = Number.NEGATIVE_INFINITY
   return {
-    get isShut() {
-      return clock.monotonicMs() < shutUntilMs
+    get isActive() {
+      return clock.monotonicMs() < activeUntilMs
     },
-    failed() {
-      shutUntilMs = clock.monotonicMs() + backoff.nextMs()
+    recordFailure() {
+      activeUntilMs = clock.monotonicMs() + backoff.nextMs()
     },
-    worked() {
-      shutUntilMs = Number.NEGATIVE_INFINITY
+    recordSuccess() {
+      activeUntilMs = Number.NEGATIVE_INFINITY
       backoff.reset()
     },
   }

@@ -109,8 +109,8 @@ export function createGrpcLinks(
     const meter = metrics.of(node.label)
     const opening = await openGrpcSession({ metadata: server.headers, ca }, { clock, address: server.address })
     if (!opening.ok) {
-      server.backoff.failed()
-      node.failed(opening.loss.message)
+      server.backoff.recordFailure()
+      node.setLastFailure(opening.loss.message)
       meter.grpcLosses[reasonOf(opening.loss)].inc()
       return undefined
     }
@@ -119,7 +119,7 @@ export function createGrpcLinks(
       session[Symbol.dispose]()
       return undefined
     }
-    server.backoff.worked()
+    server.backoff.recordSuccess()
     ofNode.open.add(session)
     session.onClose((loss) => {
       ofNode.open.delete(session)
@@ -186,14 +186,14 @@ export function createGrpcLinks(
   }
 
   function accepted(node: UpstreamNode, ofNode: NodeSessions): void {
-    node.grpc?.refusals.worked()
+    node.grpc?.refusals.recordSuccess()
     if (ofNode.refusing !== undefined) log.info({ upstream: node.name }, 'upstream accepts gRPC calls again')
     ofNode.refusing = undefined
   }
 
   /** Such a node has the fewest streams, so that every new one would go there. Calls at the same time are one refusal. */
   function refused(node: UpstreamNode, ofNode: NodeSessions, { end, isStream }: Refusal): void {
-    if (node.grpc?.refusals.isShut === false) node.grpc.refusals.failed()
+    if (node.grpc?.refusals.isActive === false) node.grpc.refusals.recordFailure()
     if (ofNode.refusing === undefined)
       log.warn({ upstream: node.name, code: end.status.code }, 'upstream ends gRPC calls at once')
     if (isStream) ofNode.refusing = 'streams'

@@ -15,12 +15,12 @@ export type SlotHealth = {
   /** Set while it lags. */
   readonly lagReason: 'behind-best' | 'behind-own-shreds' | 'ahead-of-all' | 'no-slot' | undefined
   /** A slot from a response or a notification. It can lag behind the node's newest slot, so it only raises. */
-  sawSlot(slot: number): boolean
+  recordSlot(slot: number): boolean
   /** The node's newest slot by its own report; may go back, as after a restart from a snapshot. */
-  reportedHead(slot: number): boolean
-  reportedShredSlot(slot: number): boolean
+  recordReportedSlot(slot: number): boolean
+  recordShredSlot(slot: number): boolean
   /** It has responded to the question for its slot, and named none. True when that is new. */
-  reportedNone(): boolean
+  recordNoSlot(): boolean
   /** Compares with the best slot of the pool; `isAhead` where this node's slot is far above it. True when `isLagging` changed. */
   assess(bestSlot: number, isAhead?: boolean): boolean
 }
@@ -45,18 +45,18 @@ export function createSlotHealth(limits: LagLimits, slotMs: () => number = () =>
     lagMs: 0,
     isBehindShreds: false,
     lagReason: undefined,
-    sawSlot: raise,
-    reportedHead(to) {
+    recordSlot: raise,
+    recordReportedSlot(to) {
       if ((health.slot - to) * slotMs() <= RESTART_MS) return raise(to)
       health.slot = to
       return true
     },
-    reportedShredSlot(to) {
+    recordShredSlot(to) {
       const isNew = to !== health.shredSlot
       health.shredSlot = to
       return isNew
     },
-    reportedNone() {
+    recordNoSlot() {
       const isNew = !namesNone
       namesNone = true
       return isNew

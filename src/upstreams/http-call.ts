@@ -150,17 +150,17 @@ class ForwardedCall {
 
   #settleReply(reply: Reply, tookMs: number, nowMs: number): void {
     const node = this.#node
-    node.heard(nowMs)
+    node.recordHeard(nowMs)
     const replyClass = classify(reply, this.#request.expects)
     const isGood = replyClass === 'good' || replyClass === 'elsewhere'
     const isFault = replyClass === 'refused' || replyClass === 'broken'
     if (isFault) {
-      node.failed(`HTTP ${reply.head.status}`)
+      node.setLastFailure(`HTTP ${reply.head.status}`)
       node.breaker.recordAmbiguousFailure(CREDENTIAL_STATUSES.has(reply.head.status), nowMs)
     } else node.breaker.record(true, nowMs)
     this.#meter.call(isFault ? 'failed' : 'answered', tookMs)
     if (isGood) {
-      node.responded(tookMs)
+      node.recordLatency(tookMs)
       this.#extractSlot(reply.body)
     }
     const result = responseOf(reply, replyClass, { nodeName: node.name, isWrite: this.#request.kind === 'write' })
@@ -176,7 +176,7 @@ class ForwardedCall {
     // A heavy call past its deadline is more likely the call's fault than the node's.
     const isHeavyTimeout = cause === 'deadline' && this.#request.isHeavy
     if (!isOurs && !isHeavyTimeout) {
-      this.#node.failed(message)
+      this.#node.setLastFailure(message)
       this.#node.breaker.record(false)
     }
     this.#meter.call(cause === 'deadline' || cause === 'silent' ? 'timeout' : 'failed', tookMs)
@@ -225,7 +225,7 @@ class ForwardedCall {
     const { method, view } = this.#request
     const { health } = this.#node
     const slot = method === 'getSlot' ? slotResultOf(body) : contextSlotOf(body)
-    if (slot !== undefined && health.sawSlot(slot)) this.#pool.assess()
+    if (slot !== undefined && health.recordSlot(slot)) this.#pool.assess()
     // The client has seen its node's slot, at whichever commitment it asks next.
     if (view !== undefined && health.slot > view.slot) view.slot = health.slot
   }

@@ -25,7 +25,7 @@ export type Endpoint = {
   readonly address: PinnedAddress
   readonly headers: Readonly<Record<string, string>>
   readonly backoff: AddressBackoff
-  /** Shut while it ends or ignores what is opened there: used only where no other node is left. */
+  /** Active while it ends or ignores what is opened there: it is used only where no other node is left. */
   readonly refusals: AddressBackoff
 }
 
@@ -85,14 +85,14 @@ export type UpstreamNode = Disposable & {
   setDrained(isDrained: boolean): void
   /** Monotonic time of its last response to a call or probe. */
   readonly heardAtMs: number
-  heard(nowMs: number): void
+  recordHeard(nowMs: number): void
   /** It has not responded to anything for `health.silentMs`. */
   readonly isSilent: boolean
   markSilent(silentMs: number): void
   /** The reason of the last failure, without address and secret. */
   readonly lastFailure: string
-  /** Keeps the reason. Whether the failure counts is recorded at the breaker. */
-  failed(reason: string): void
+  /** Whether the failure counts is recorded at the breaker. */
+  setLastFailure(reason: string): void
   /** At least one WebSocket connection to it is open. */
   readonly isWsUp: boolean
   /** None is open, and the last attempt to open one has failed. */
@@ -101,7 +101,7 @@ export type UpstreamNode = Disposable & {
   readonly openStreams: OpenStreams
   /** Moving average over calls with a response; undefined before the first. */
   readonly latencyMs: number | undefined
-  responded(latencyMs: number): void
+  recordLatency(latencyMs: number): void
   state(): { readonly state: NodeState; readonly reason: string }
 }
 
@@ -170,14 +170,14 @@ export function createNode(
         { isSuspect: () => breaker.isSuspect },
       ),
       ws: candidate(
-        () => node.isWsUp && ws?.backoff.isShut === false,
+        () => node.isWsUp && ws?.backoff.isActive === false,
         () => openStreams.ws,
-        { isRefusing: () => ws?.refusals.isShut === true },
+        { isRefusing: () => ws?.refusals.isActive === true },
       ),
       grpc: candidate(
-        () => grpc !== undefined && !grpc.backoff.isShut,
+        () => grpc !== undefined && !grpc.backoff.isActive,
         () => openStreams.grpc,
-        { isRefusing: () => grpc?.refusals.isShut === true },
+        { isRefusing: () => grpc?.refusals.isActive === true },
       ),
     },
     weight: spec.weight,
@@ -190,7 +190,7 @@ export function createNode(
       onChange()
     },
     heardAtMs: Number.NEGATIVE_INFINITY,
-    heard(nowMs) {
+    recordHeard(nowMs) {
       node.heardAtMs = nowMs
       if (!node.isSilent) return
       node.isSilent = false
@@ -207,7 +207,7 @@ export function createNode(
       events.onSilent()
     },
     lastFailure: '',
-    failed(reason) {
+    setLastFailure(reason) {
       node.lastFailure = reason
     },
     isWsUp: false,
@@ -221,7 +221,7 @@ export function createNode(
     },
     openStreams,
     latencyMs: undefined,
-    responded(tookMs) {
+    recordLatency(tookMs) {
       const { latencyMs } = node
       node.latencyMs = latencyMs === undefined ? tookMs : latencyMs + LATENCY_SHARE * (tookMs - latencyMs)
     },

@@ -141,8 +141,8 @@ class NodeWsLink implements WsLink {
     this.#state = { kind: 'lost' }
     this.#stallCheck.cancel()
     // After a loss other nodes are preferred. A node that accepts connections only to drop them is tried at growing intervals.
-    if (before.kind === 'open' && clock.monotonicMs() - before.sinceMs >= STABLE_MS) endpoint.backoff.worked()
-    if (!isCut) endpoint.backoff.failed()
+    if (before.kind === 'open' && clock.monotonicMs() - before.sinceMs >= STABLE_MS) endpoint.backoff.recordSuccess()
+    if (!isCut) endpoint.backoff.recordFailure()
     if (before.kind === 'open') {
       meter.wsConnections.dec()
       before.client.close()

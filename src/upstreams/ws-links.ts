@@ -62,7 +62,7 @@ export function createWsLinks(
       ca,
       stallMs: options.health.stallMs,
       onSlot(slot) {
-        if (node.health.sawSlot(slot)) onSlot(node)
+        if (node.health.recordSlot(slot)) onSlot(node)
       },
       bestSlot: () => pool.bestSlot,
       slotMs,
@@ -106,7 +106,7 @@ export function createWsLinks(
 
   const reopen = () => {
     for (const [node, ofNode] of links) {
-      if (ofNode.size === 0 && !node.isDrained && node.ws?.backoff.isShut === false) open(node)
+      if (ofNode.size === 0 && !node.isDrained && node.ws?.backoff.isActive === false) open(node)
     }
   }
   const timer = clock.setRepeating(REOPEN_MS, reopen)
@@ -121,13 +121,13 @@ export function createWsLinks(
     let isOver = false
     const failed = () => {
       // Those that fail at the same time are one failure.
-      if (!isOver && endpoint?.refusals.isShut === false) endpoint.refusals.failed()
+      if (!isOver && endpoint?.refusals.isActive === false) endpoint.refusals.recordFailure()
       isOver = true
     }
     return {
       worked() {
         isOver = true
-        endpoint?.refusals.worked()
+        endpoint?.refusals.recordSuccess()
       },
       refused(response: string) {
         if (isFaultOfNode(response)) failed()

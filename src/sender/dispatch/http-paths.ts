@@ -76,14 +76,14 @@ export function createHttpPath(options: PathOptions, deps: HttpPathDeps): Path &
 
   function settle(isGood: boolean): void {
     failures = isGood ? 0 : failures + 1
-    if (isGood) backoff.worked()
-    else if (failures >= FAILURES_IN_ROW) backoff.failed()
+    if (isGood) backoff.recordSuccess()
+    else if (failures >= FAILURES_IN_ROW) backoff.recordFailure()
   }
 
   return {
     name,
     get isOpen() {
-      return !backoff.isShut
+      return !backoff.isActive
     },
     get hasSpare() {
       return pool.inFlight < inFlightMax / 2 && bucket.level(clock.monotonicMs()) >= perSecond / 2

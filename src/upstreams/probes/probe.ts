@@ -174,23 +174,23 @@ export function applyProbeResult(
   const { health, breaker } = node
   switch (result.kind) {
     case 'alive':
-      node.heard(nowMs)
-      node.responded(result.tookMs)
+      node.recordHeard(nowMs)
+      node.recordLatency(result.tookMs)
       // The slot first, so that a node that recovers is compared by its current slot.
-      if (result.slot === undefined ? health.reportedNone() : health.reportedHead(result.slot)) onSlot()
+      if (result.slot === undefined ? health.recordNoSlot() : health.recordReportedSlot(result.slot)) onSlot()
       if (result.isBack) breaker.reset()
       else breaker.recordProbe(true)
       return
     case 'shred-slot':
-      node.heard(nowMs)
-      if (result.slot !== undefined && health.reportedShredSlot(result.slot)) onSlot()
+      node.recordHeard(nowMs)
+      if (result.slot !== undefined && health.recordShredSlot(result.slot)) onSlot()
       return
     case 'slot-length':
       onSlotLength(result.ms)
       return
     case 'failed':
-      if (result.hasResponded) node.heard(nowMs)
-      node.failed(result.reason)
+      if (result.hasResponded) node.recordHeard(nowMs)
+      node.setLastFailure(result.reason)
       breaker.recordProbe(false)
       return
     case 'silent':
@@ -198,12 +198,12 @@ export function applyProbeResult(
       if (node.heardAtMs <= nowMs - result.silentMs) node.markSilent(result.silentMs)
       return
     case 'known':
-      if (result.latencyMs !== undefined) node.responded(result.latencyMs)
-      health.reportedHead(result.slot)
-      health.reportedShredSlot(result.shredSlot)
+      if (result.latencyMs !== undefined) node.recordLatency(result.latencyMs)
+      health.recordReportedSlot(result.slot)
+      health.recordShredSlot(result.shredSlot)
       if (result.slotMs !== undefined) onSlotLength(result.slotMs)
       onSlot()
-      if (result.isOut || result.silentMs !== undefined) node.failed(result.failure)
+      if (result.isOut || result.silentMs !== undefined) node.setLastFailure(result.failure)
       if (result.silentMs !== undefined) node.markSilent(result.silentMs)
       if (result.isOut) breaker.trip()
   }
