@@ -1,6 +1,6 @@
 import { rpcMethod } from '../contract/rpc-methods.ts'
 import type { Clock } from '../core/clock.ts'
-import type { HttpCause, HttpOutcome, MayMove } from '../platform/http/client/exchange.ts'
+import type { HttpCause, HttpOutcome, MovableUntil } from '../platform/http/client/exchange.ts'
 import type { HttpPool } from '../platform/http/client/pool.ts'
 import { contextSlotOf, slotResultOf } from './extract-slot.ts'
 import type { NodeMeter, RetryReason, UpstreamsMetrics } from './metrics.ts'
@@ -128,7 +128,7 @@ class ForwardedCall {
         bodyBytes: this.#request.bodyBytes,
         deadlineMs: this.#deadlineAtMs - this.#startedMs,
         nowMs: this.#startedMs,
-        mayMove: this.#mayMove(),
+        movableUntil: this.#movableUntil(),
         // Dedicated nodes have no other user.
         owner: this.#pool.owner === undefined ? this.#request.subscription : undefined,
       },
@@ -143,9 +143,9 @@ class ForwardedCall {
   }
 
   /** Until when another node may take the call from a silent one. A call moves once. */
-  #mayMove(): MayMove | undefined {
+  #movableUntil(): MovableUntil | undefined {
     if (this.#first !== undefined) return undefined
-    return this.#request.kind === 'read' ? 'until-response' : 'until-sent'
+    return this.#request.kind === 'read' ? 'response' : 'sent'
   }
 
   #settleReply(reply: Reply, tookMs: number, nowMs: number): void {

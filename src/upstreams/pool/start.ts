@@ -51,7 +51,7 @@ export function startPool(owner: string | undefined, options: UpstreamsOptions, 
     slotMs,
     onAssessed: report,
   })
-  const ws = createWsLinks(pool, options, { ...deps, slotMs, onSlot: compare })
+  const ws = createWsLinks(pool, options, { ...deps, slotMs, onSlot: onSlotSeen })
   const grpc = createGrpcLinks(pool, options.connections, deps)
   const retiring = createRetiringNodes({ deadlineMs: options.calls.heavyDeadlineMs }, deps)
 
@@ -87,7 +87,7 @@ export function startPool(owner: string | undefined, options: UpstreamsOptions, 
     grpc.add(node)
     member.probes = (deps.probing ?? probeHere)({
       ...{ node, options: options.health, clock, random: deps.random },
-      onSlot: () => compare(node),
+      onSlot: () => onSlotSeen(node),
       onSlotLength: (ms) => slotLength.report(node, ms),
       // Owners may have nodes that are the same.
       key: `${owner ?? ''} ${member.key}`,
@@ -115,9 +115,9 @@ export function startPool(owner: string | undefined, options: UpstreamsOptions, 
     if (pool.nodes.some((other) => other.candidates.rpc.isAvailable && !other.isSilent)) http?.giveUp()
   }
 
-  /** A node that catches up shows slots faster than the chain has them. */
-  function compare(node: UpstreamNode): void {
+  function onSlotSeen(node: UpstreamNode): void {
     pool.assess()
+    // Not from a node that catches up: its slots pass faster than those of the chain.
     if (!node.health.isBehindShreds) slotLength.observe(node, node.health.slot)
   }
 

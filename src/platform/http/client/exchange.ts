@@ -43,7 +43,7 @@ export type HttpOutcome =
 export type PooledBody = Pick<AcquiredBuffer, 'release'>
 
 /** Until when a call may be ended for another server to take it. */
-export type MayMove = 'until-sent' | 'until-response'
+export type MovableUntil = 'sent' | 'response'
 
 /** The connection as its exchange sees it. */
 export type ExchangeConnection = {
@@ -71,7 +71,7 @@ const POOLED_BODY_BYTES_MIN = 4096
 export class HttpExchange implements ResponseSink {
   readonly body: Uint8Array | string
   readonly bodyBytes: number
-  readonly mayMove: MayMove | undefined
+  readonly movableUntil: MovableUntil | undefined
   /** Of its owner. */
   readonly share: ConnectionShare<HttpExchange>
   /** Monotonic; extended while a body streams, infinite while it is paused. */
@@ -97,13 +97,13 @@ export class HttpExchange implements ResponseSink {
   #listener: RestListener | undefined
 
   constructor(
-    request: Pick<HttpExchange, 'body' | 'bodyBytes' | 'deadlineAtMs' | 'mayMove' | 'share'>,
+    request: Pick<HttpExchange, 'body' | 'bodyBytes' | 'deadlineAtMs' | 'movableUntil' | 'share'>,
     { options, clock, done }: { options: ExchangeOptions; clock: Clock; done: (outcome: HttpOutcome) => void },
   ) {
     this.body = request.body
     this.bodyBytes = request.bodyBytes
     this.deadlineAtMs = request.deadlineAtMs
-    this.mayMove = request.mayMove
+    this.movableUntil = request.movableUntil
     this.share = request.share
     this.#options = options
     this.#clock = clock

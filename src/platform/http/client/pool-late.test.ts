@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { createManualClock } from '../../../core/clock.ts'
 import { makeTestCert } from '../../net/test-cert.ts'
 import { until } from '../../process/test-wait.ts'
-import type { HttpOutcome, MayMove } from './exchange.ts'
+import type { HttpOutcome, MovableUntil } from './exchange.ts'
 import { ok, openTestPool, startResponseServer, textOf } from './test-pool.ts'
 
 test('a connection that is late fails a call only where no other one is open', async (t) => {
@@ -69,11 +69,11 @@ test('a call that waits at a server which has gone silent moves, one that may no
   await using server = await startResponseServer((socket) => held.push(socket))
   using on = openTestPool(server.port, { connectionsMax: 1 }, clock)
   const outcomes = new Map<string, HttpOutcome>()
-  const call = (name: string, mayMove?: MayMove) =>
-    void on.call(name, { deadlineMs: 60_000, mayMove }).then((outcome) => outcomes.set(name, outcome))
-  call('sent', 'until-sent')
+  const call = (name: string, movableUntil?: MovableUntil) =>
+    void on.call(name, { deadlineMs: 60_000, movableUntil }).then((outcome) => outcomes.set(name, outcome))
+  call('sent', 'sent')
   await until('the first is sent', () => held.length === 1)
-  call('waits', 'until-sent')
+  call('waits', 'sent')
   call('stays')
   on.pool.giveUp()
   await until('the waiting call has failed', () => outcomes.size > 0, 5000)

@@ -10,7 +10,7 @@ import { hostHeader, type PinnedAddress } from '../../net/pinned-address.ts'
 import { createWriteBatching } from '../../net/write-batching.ts'
 import { HttpConnection, type HttpConnectionEvents } from './connection.ts'
 import { ConnectionShares } from './connection-shares.ts'
-import { type HttpCause, HttpExchange, type HttpOutcome, type MayMove } from './exchange.ts'
+import { type HttpCause, HttpExchange, type HttpOutcome, type MovableUntil } from './exchange.ts'
 import type { ResponseReaderOptions } from './response-reader.ts'
 
 export type HttpPoolOptions = {
@@ -45,8 +45,8 @@ export type HttpRequest = {
   readonly deadlineMs: number
   /** The time of the pool's clock, where the caller has just read it. */
   readonly nowMs?: number | undefined
-  /** Whether `giveUp` ends it: only while it is unsent, or until its response begins. */
-  readonly mayMove?: MayMove | undefined
+  /** Until when `giveUp` ends it: until it is sent, or until its response begins. Never where it is missing. */
+  readonly movableUntil?: MovableUntil | undefined
   /** Whose call it is. One owner gets only a part of scarce connections; without an owner a call is not limited. */
   readonly owner?: string | undefined
 }
@@ -233,10 +233,13 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
   sweep.unref?.()
 
   return {
-    call({ body, bodyBytes = Buffer.byteLength(body), deadlineMs, nowMs = clock.monotonicMs(), mayMove, owner }, done) {
+    call(
+      { body, bodyBytes = Buffer.byteLength(body), deadlineMs, nowMs = clock.monotonicMs(), movableUntil, owner },
+      done,
+    ) {
       const share = shares.of(owner)
       const exchange = new HttpExchange(
-        { body, bodyBytes, deadlineAtMs: nowMs + deadlineMs, mayMove, share },
+        { body, bodyBytes, deadlineAtMs: nowMs + deadlineMs, movableUntil, share },
         { options, clock, done },
       )
       const connection = isClosed || !shares.mayBeSent(share) ? undefined : idle.pop()
@@ -261,13 +264,13 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
     },
     giveUp() {
       for (const exchange of [...shares.allWaiting()]) {
-        if (exchange.mayMove === undefined) continue
+        if (exchange.movableUntil === undefined) continue
         shares.stopWaiting(exchange)
         exchange.fail('not-sent', 'silent', SILENT)
       }
       for (const connection of [...connections]) {
         const { exchange } = connection
-        if (exchange?.mayMove === 'until-response' && !exchange.hasReply) connection.destroy('silent', SILENT)
+        if (exchange?.movableUntil === 'response' && !exchange.hasReply) connection.destroy('silent', SILENT)
       }
     },
     get inFlight() {
