@@ -10,7 +10,7 @@ import { sendRaw } from './reply.ts'
 import { type RequestRefusal, requestRefusal } from './request-refusals.ts'
 
 /** What all fast-path connections of a server share. */
-export type FastPathHub = {
+export type FastPathContext = {
   readonly handler: PostHandler
   readonly responses: FastPathResponses
   readonly writes: WriteBatching
@@ -56,7 +56,7 @@ export class FastPathConnection implements Responder {
   /** Monotonic. Checked by the server's sweep. */
   deadlineAtMs: number
   readonly #socket: Socket
-  readonly #hub: FastPathHub
+  readonly #context: FastPathContext
   readonly #input: FastPathInput
   readonly #output: FastPathOutput
   readonly #body = new PartialBody()
@@ -73,12 +73,12 @@ export class FastPathConnection implements Responder {
   #isPaused = false
   #peerHasEnded = false
 
-  constructor(socket: Socket, hub: FastPathHub) {
+  constructor(socket: Socket, context: FastPathContext) {
     this.#socket = socket
-    this.#hub = hub
-    this.#input = new FastPathInput(hub.pending)
-    this.#output = new FastPathOutput(socket, hub.writes, (isTaken) => this.#onWritten(isTaken))
-    this.deadlineAtMs = hub.nowMs + hub.headersTimeoutMs
+    this.#context = context
+    this.#input = new FastPathInput(context.pending)
+    this.#output = new FastPathOutput(socket, context.writes, (isTaken) => this.#onWritten(isTaken))
+    this.deadlineAtMs = context.nowMs + context.headersTimeoutMs
     socket.on('data', this.#onData)
     socket.on('end', this.#onEnd)
     socket.on('drain', this.#onDrain)
@@ -110,7 +110,7 @@ export class FastPathConnection implements Responder {
   }
 
   fail(error: unknown): void {
-    this.#hub.onError(error, this.#requestId)
+    this.#context.onError(error, this.#requestId)
     this.#send(INTERNAL_RESPONSE)
   }
 
@@ -144,7 +144,7 @@ export class FastPathConnection implements Responder {
     this.#post = undefined
     this.#handled = undefined
     this.#output.abort()
-    this.#hub.onClosed(this)
+    this.#context.onClosed(this)
   }
 
   #countInput(): void {
@@ -177,7 +177,7 @@ export class FastPathConnection implements Responder {
   #awaitHead(): void {
     // The first head has its time from the connect on.
     if (this.#state === 'idle' && this.#served > 0) {
-      this.deadlineAtMs = this.#hub.nowMs + this.#hub.headersTimeoutMs
+      this.deadlineAtMs = this.#context.nowMs + this.#context.headersTimeoutMs
     }
     this.#state = 'reading-head'
   }
@@ -193,7 +193,7 @@ export class FastPathConnection implements Responder {
     socket.off('close', this.#onClose)
     socket.pause()
     socket.unshift(Buffer.from(unread))
-    this.#hub.handOver(this, socket)
+    this.#context.handOver(this, socket)
     socket.resume()
   }
 
@@ -208,16 +208,16 @@ export class FastPathConnection implements Responder {
     if (refusal !== undefined) return this.#respondWithoutBody(bodyBytes, refusal)
     this.#post = decision
     this.#state = 'reading-body'
-    this.deadlineAtMs = this.#hub.nowMs + this.#hub.requestTimeoutMs
+    this.deadlineAtMs = this.#context.nowMs + this.#context.requestTimeoutMs
     this.#body.begin(bodyBytes, (bytes) => decision.releaseBody?.(bytes))
     this.#input.append(this.#fillBody(this.#input.takeAll()))
   }
 
   #validate(head: Parameters<PostHandler['validate']>[0]): PostDecision {
     try {
-      return this.#hub.handler.validate(head)
+      return this.#context.handler.validate(head)
     } catch (error) {
-      this.#hub.onError(error)
+      this.#context.onError(error)
       return { requestId: '-', response: INTERNAL_RESPONSE }
     }
   }
@@ -260,9 +260,9 @@ export class FastPathConnection implements Responder {
     const { rest } = response
     if (this.#state !== 'responding') return rest?.abort()
     this.#isLastResponse =
-      response.closes === true || this.#served >= this.#hub.requestsPerConnectionMax || this.#hub.isDraining()
+      response.closes === true || this.#served >= this.#context.requestsPerConnectionMax || this.#context.isDraining()
     const body = typeof response.body === 'string' ? Buffer.from(response.body) : response.body
-    const head = this.#hub.responses.head(response, this.#requestId, this.#isLastResponse, body.length)
+    const head = this.#context.responses.head(response, this.#requestId, this.#isLastResponse, body.length)
     const handled = this.#handled
     this.#handled = undefined
     this.#state = 'writing'
@@ -279,8 +279,8 @@ export class FastPathConnection implements Responder {
   #becomeIdle(): void {
     this.#state = 'idle'
     // The rest of a discarded body has the time of a request.
-    const waitMs = this.#input.isDiscarding ? this.#hub.requestTimeoutMs : this.#hub.keepAliveMs
-    this.deadlineAtMs = this.#hub.nowMs + waitMs
+    const waitMs = this.#input.isDiscarding ? this.#context.requestTimeoutMs : this.#context.keepAliveMs
+    this.deadlineAtMs = this.#context.nowMs + waitMs
     this.#advance()
     this.#countInput()
     const state = this.#state as State
@@ -292,14 +292,14 @@ export class FastPathConnection implements Responder {
   /** The request cannot be read to its end. */
   #refuse({ status, body }: RequestRefusal): void {
     this.#state = 'lingering'
-    this.deadlineAtMs = this.#hub.nowMs + LINGER_MS
+    this.deadlineAtMs = this.#context.nowMs + LINGER_MS
     sendRaw(this.#socket, status, JSON.stringify(body))
   }
 
   /** Ends this side and discards what the peer still sends: unread bytes would turn the close into a reset. */
   #linger(): void {
     this.#state = 'lingering'
-    this.deadlineAtMs = this.#hub.nowMs + LINGER_MS
+    this.deadlineAtMs = this.#context.nowMs + LINGER_MS
     this.#input.takeAll()
     if (this.#isPaused) this.#resume()
     this.#socket.end()

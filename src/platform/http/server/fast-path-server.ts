@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import type { Clock } from '../../../core/clock.ts'
 import { createWriteBatching } from '../../net/write-batching.ts'
 import type { Logger } from '../../telemetry/logger.ts'
-import { FastPathConnection, type FastPathHub } from './fast-path-connection.ts'
+import { FastPathConnection, type FastPathContext } from './fast-path-connection.ts'
 import { createFastPathResponses } from './fast-path-response.ts'
 import type { PostHandler } from './post.ts'
 
@@ -38,7 +38,7 @@ export type FastPathServer = {
 export function createFastPathServer(options: FastPathServerOptions, deps: FastPathServerDeps): FastPathServer {
   const { handler, clock, log } = deps
   const connections = new Set<FastPathConnection>()
-  const hub: FastPathHub & { nowMs: number } = {
+  const context: FastPathContext & { nowMs: number } = {
     ...options,
     pending: { bytes: 0, bytesMax: options.pendingBytesMax ?? PENDING_BYTES_MAX },
     handler,
@@ -54,13 +54,13 @@ export function createFastPathServer(options: FastPathServerOptions, deps: FastP
     onError: (error, requestId) => log.error({ err: error, request_id: requestId }, 'request handler failed'),
   }
   return {
-    take: (socket) => void connections.add(new FastPathConnection(socket, hub)),
+    take: (socket) => void connections.add(new FastPathConnection(socket, context)),
     closeIdle() {
       for (const connection of connections) if (connection.isIdle) connection.close()
     },
     sweep() {
-      hub.nowMs = clock.monotonicMs()
-      for (const connection of connections) if (connection.deadlineAtMs <= hub.nowMs) connection.expire()
+      context.nowMs = clock.monotonicMs()
+      for (const connection of connections) if (connection.deadlineAtMs <= context.nowMs) connection.expire()
     },
   }
 }
