@@ -3,7 +3,7 @@ import { delay } from '../platform/process/clock.ts'
 import { type Lifecycle, withTimeToClose } from '../platform/process/lifecycle.ts'
 import { openAccess } from './compose/access/open-access.ts'
 import { refuseMissingStore } from './compose/access/open-store.ts'
-import { type Reload, reloadFrom } from './compose/config/reload.ts'
+import { createReload, type Reload } from './compose/config/reload.ts'
 import { executionSource, STANDALONE_SECTIONS } from './compose/config/served.ts'
 import type { Settings } from './compose/config/settings.ts'
 import type { ReloadingDeps } from './compose/process/deps.ts'
@@ -45,7 +45,7 @@ export async function startExecutionProcess(settings: Settings, deps: ReloadingD
   const { access } = openedAccess
   const part = opening.use(await openExecution(settings, { ...context, access, memory }))
   const execution = opening.use(await part.start(undefined))
-  const reload = reloadFrom(settings, {
+  const reload = createReload(settings, {
     log: context.log,
     readSettings: deps.readSettings,
     env: deps.env,

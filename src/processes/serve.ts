@@ -5,7 +5,7 @@ import { followDedicatedNodes } from './compose/access/dedicated-nodes.ts'
 import { demoCard } from './compose/access/demo.ts'
 import { notifyChanges } from './compose/access/notify-changes.ts'
 import { accountMethodsOf } from './compose/account/methods.ts'
-import { type Reload, reloadFrom } from './compose/config/reload.ts'
+import { createReload, type Reload } from './compose/config/reload.ts'
 import {
   EXECUTION_OFF,
   executionSource,
@@ -108,7 +108,7 @@ export async function startServe(settings: Settings, options: ServeOptions, deps
   )
 
   const oidc = openSignIn(settings, context)
-  const reload = reloadFrom(settings, {
+  const reload = createReload(settings, {
     log,
     readSettings: deps.readSettings,
     env: deps.env,

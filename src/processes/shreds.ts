@@ -3,7 +3,7 @@ import type { Shreds } from '../shreds/service.ts'
 import { createSlotLength } from '../upstreams/slot-length.ts'
 import { openAccess } from './compose/access/open-access.ts'
 import { refuseMissingStore } from './compose/access/open-store.ts'
-import { type Reload, reloadFrom } from './compose/config/reload.ts'
+import { createReload, type Reload } from './compose/config/reload.ts'
 import { STANDALONE_SECTIONS } from './compose/config/served.ts'
 import type { Settings } from './compose/config/settings.ts'
 import type { ReloadingDeps } from './compose/process/deps.ts'
@@ -41,7 +41,7 @@ export async function startShredsProcess(settings: Settings, deps: ReloadingDeps
   const upstreams = hasNodes ? opening.use(await openUpstreams(settings, context, nodes, slotLength)) : undefined
   if (upstreams !== undefined)
     opening.use(leaders.follow(upstreams.shared, { clock, log: log.child({ part: 'shreds' }) }))
-  const reload = reloadFrom(settings, {
+  const reload = createReload(settings, {
     log,
     readSettings: deps.readSettings,
     env: deps.env,

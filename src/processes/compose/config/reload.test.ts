@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { temporaryFolder } from '../../../../test/support/cli.ts'
 import { silentLogger } from '../../../platform/telemetry/logger.ts'
 import type { ConfigSection } from './config.ts'
-import { reloadFrom } from './reload.ts'
+import { createReload } from './reload.ts'
 import { loadSettings } from './settings.ts'
 
 const node = (name: string, more = '') =>
@@ -25,7 +25,7 @@ async function start(
   const file = home.file('sluice.toml')
   writeFileSync(file, text)
   const readSettings = () => loadSettings({ process: { env: {} } }, { config: file, state: home.path })
-  const reload = reloadFrom(await readSettings(), {
+  const reload = createReload(await readSettings(), {
     log: { ...silentLogger },
     readSettings,
     env: {},
@@ -68,7 +68,7 @@ test('a reload during another one reads the file after it', async () => {
   const applied: (string | undefined)[] = []
   const [isApplying, mayGoOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const load = () => loadSettings({ process: { env: {} } }, { config: file, state: home.path })
-  const reload = reloadFrom(await load(), {
+  const reload = createReload(await load(), {
     log: { ...silentLogger },
     readSettings() {
       reads += 1

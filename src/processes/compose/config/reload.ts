@@ -54,8 +54,8 @@ const CHANGES: Readonly<Record<NodeChange['change'], string>> = {
  * with the last reload, so that a value that needs a restart is reported each time. One at a time: a signal may come during a reload of the control
  * socket, and the file that was read last is to be in effect.
  */
-export function reloadFrom(started: Settings, deps: ReloadDeps): Reload {
-  const inForce = valuesOf(started)
+export function createReload(started: Settings, deps: ReloadDeps): Reload {
+  const current = valuesOf(started)
   const merged = mergedOf(started)
   const secrets = hashSecrets(started, deps)
   const isUsed = (key: string) => isUsedIn(deps.usedSections, key)
@@ -73,30 +73,30 @@ export function reloadFrom(started: Settings, deps: ReloadDeps): Reload {
         ...(error.fix === undefined ? {} : { fix: error.fix }),
       })
     })
-    const inForceSecrets = await secrets
+    const currentSecrets = await secrets
     const given = valuesOf(next)
-    const differing = [...new Set([...inForce.keys(), ...given.keys()])].filter(
-      (key) => inForce.get(key) !== given.get(key) && isUsed(key) && !DECODED.test(key),
+    const differing = [...new Set([...current.keys(), ...given.keys()])].filter(
+      (key) => current.get(key) !== given.get(key) && isUsed(key) && !DECODED.test(key),
     )
-    const setSignIn = SIGN_IN_ADDRESS.every((key) => inForce.get(key) === given.get(key)) ? deps.setSignIn : undefined
+    const setSignIn = SIGN_IN_ADDRESS.every((key) => current.get(key) === given.get(key)) ? deps.setSignIn : undefined
     const isLive = (key: string) =>
       LIVE.some((pattern) => pattern.test(key)) &&
       (nodes !== undefined || !NODES.test(key)) &&
       (setSignIn !== undefined || !SIGN_IN.test(key))
     const live = differing.filter(isLive)
-    const removed = removedPlans([...inForce.keys()].filter(isUsed), next)
+    const removed = removedPlans([...current.keys()].filter(isUsed), next)
     deps.log.level = next.config.log.level
     deps.setLogLevel?.(next.config.log.level)
     deps.setPlans?.(next.config.plans)
     setSignIn?.(next.config.admin.oidc)
     for (const key of live) {
       const value = given.get(key)
-      if (value === undefined) inForce.delete(key)
-      else inForce.set(key, value)
+      if (value === undefined) current.delete(key)
+      else current.set(key, value)
     }
     const changed = namesOf(live)
     const replaced = [...(await hashSecrets(next, deps))].flatMap(([key, hash]) =>
-      isUsed(key) && !WEBHOOKS.test(key) && (inForceSecrets.get(key) ?? hash) !== hash ? key : [],
+      isUsed(key) && !WEBHOOKS.test(key) && (currentSecrets.get(key) ?? hash) !== hash ? key : [],
     )
     const needRestart = namesOf([...new Set([...differing, ...replaced])].filter((key) => !isLive(key)))
     if (isUsed('upstreams.nodes') && mergedOf(next) !== merged) needRestart.push('upstreams.nodes[].decoded')

@@ -2,7 +2,7 @@ import type { ControlMethods } from '../../../platform/process/control-socket.ts
 import type { NodesOptions } from '../../../upstreams/node-spec.ts'
 import type { NodeChange } from '../../../upstreams/pool/members.ts'
 import type { ConfigSection } from '../config/config.ts'
-import { type Reload, reloadFrom } from '../config/reload.ts'
+import { createReload, type Reload } from '../config/reload.ts'
 import type { Settings } from '../config/settings.ts'
 import { refuseWithoutNode } from '../services/upstreams.ts'
 import type { ReloadingDeps } from './deps.ts'
@@ -31,7 +31,7 @@ export type ServiceProcess = {
 export async function finishService(settings: Settings, deps: ReloadingDeps, process: ServiceProcess): Promise<Reload> {
   const { command, sections, context, opening, operator, drains } = process
   const { openedAccess } = operator
-  const reload = reloadFrom(settings, {
+  const reload = createReload(settings, {
     log: context.log,
     readSettings: deps.readSettings,
     env: deps.env,
