@@ -2,7 +2,7 @@ import type { Execution } from '../execution/service.ts'
 import { delay } from '../platform/process/clock.ts'
 import { type Lifecycle, withTimeToClose } from '../platform/process/lifecycle.ts'
 import { openAccess } from './compose/access/open-access.ts'
-import { refuseMissingStore } from './compose/access/open-store.ts'
+import { assertStoreExists } from './compose/access/open-store.ts'
 import { createReload, type Reload } from './compose/config/reload.ts'
 import { executionSource, STANDALONE_SECTIONS } from './compose/config/served.ts'
 import type { Settings } from './compose/config/settings.ts'
@@ -39,7 +39,7 @@ export async function startExecutionProcess(settings: Settings, deps: ReloadingD
     }),
   )
   const { clock, lifecycle } = context
-  if (config.execution.auth === 'token') refuseMissingStore(settings, 'sluice execution with execution.auth = "token"')
+  if (config.execution.auth === 'token') assertStoreExists(settings, 'sluice execution with execution.auth = "token"')
   const memory = opening.use(await openMemoryGuard(config, context))
   const openedAccess = opening.use(await openAccess(settings, context))
   const { access } = openedAccess

@@ -2,7 +2,7 @@ import { connectionsOf } from '../access/quota/permits.ts'
 import type { Lifecycle } from '../platform/process/lifecycle.ts'
 import { followDedicatedNodes } from './compose/access/dedicated-nodes.ts'
 import { notifyChanges } from './compose/access/notify-changes.ts'
-import { refuseMissingStore } from './compose/access/open-store.ts'
+import { assertStoreExists } from './compose/access/open-store.ts'
 import { accountMethodsOf } from './compose/account/methods.ts'
 import type { Reload } from './compose/config/reload.ts'
 import { onlyInServe, STANDALONE_SECTIONS, undecodedReason } from './compose/config/served.ts'
@@ -11,7 +11,7 @@ import type { ReloadingDeps } from './compose/process/deps.ts'
 import { finishService } from './compose/process/finish-service.ts'
 import { openProcess } from './compose/process/open-process.ts'
 import { gatewayPlan, openGatewayThreads } from './compose/services/gateway-threads.ts'
-import { openUpstreams, refuseWithoutNode, reloadAll, upstreamsOfThreads } from './compose/services/upstreams.ts'
+import { assertHasNode, openUpstreams, reloadAll, upstreamsOfThreads } from './compose/services/upstreams.ts'
 import { openControlPlane } from './compose/threads/control-plane.ts'
 
 export type GatewayProcess = { readonly lifecycle: Lifecycle; readonly reload: Reload }
@@ -19,12 +19,12 @@ export type GatewayProcess = { readonly lifecycle: Lifecycle; readonly reload: R
 /** JSON-RPC, WebSocket and gRPC as a process of its own, in threads beside its control plane. */
 export async function startGatewayProcess(settings: Settings, deps: ReloadingDeps): Promise<GatewayProcess> {
   const { config } = settings
-  refuseWithoutNode(settings, COMMAND)
+  assertHasNode(settings, COMMAND)
   await using opening = new AsyncDisposableStack()
   const context = opening.use(
     await openProcess(settings, deps, { sections: SECTIONS, listeners: [], drain: config.drain }),
   )
-  refuseMissingStore(settings, COMMAND)
+  assertStoreExists(settings, COMMAND)
   const plane = opening.use(await openControlPlane(settings, context, [gatewayPlan(config)]))
   const { openedAccess, probes, health } = plane
   const { store, access } = openedAccess

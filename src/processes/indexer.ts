@@ -1,7 +1,7 @@
 import type { Indexer } from '../indexer/service.ts'
 import type { Lifecycle } from '../platform/process/lifecycle.ts'
 import { openAccess } from './compose/access/open-access.ts'
-import { refuseMissingStore } from './compose/access/open-store.ts'
+import { assertStoreExists } from './compose/access/open-store.ts'
 import type { Reload } from './compose/config/reload.ts'
 import { STANDALONE_SECTIONS } from './compose/config/served.ts'
 import type { Settings } from './compose/config/settings.ts'
@@ -11,19 +11,19 @@ import { openMemoryGuard } from './compose/process/memory.ts'
 import { openProcess } from './compose/process/open-process.ts'
 import { openIndexer } from './compose/services/indexer.ts'
 import { indexerMethods } from './compose/services/service-methods.ts'
-import { openUpstreams, refuseWithoutNode } from './compose/services/upstreams.ts'
+import { assertHasNode, openUpstreams } from './compose/services/upstreams.ts'
 
 export type IndexerProcess = { readonly lifecycle: Lifecycle; readonly indexer: Indexer; readonly reload: Reload }
 
 /** The indexer as a process of its own: it writes the tables and serves SQL. Its data is in its state folder. */
 export async function startIndexerProcess(settings: Settings, deps: ReloadingDeps): Promise<IndexerProcess> {
   const { config } = settings
-  refuseWithoutNode(settings, COMMAND)
+  assertHasNode(settings, COMMAND)
   await using opening = new AsyncDisposableStack()
   const context = opening.use(
     await openProcess(settings, deps, { sections: SECTIONS, listeners: ['indexer'], drain: config.drain }),
   )
-  refuseMissingStore(settings, COMMAND)
+  assertStoreExists(settings, COMMAND)
   const memory = opening.use(await openMemoryGuard(config, context))
   const openedAccess = opening.use(await openAccess(settings, context))
   const upstreams = opening.use(await openUpstreams(settings, context))

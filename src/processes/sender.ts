@@ -10,14 +10,14 @@ import { openProcess } from './compose/process/open-process.ts'
 import { scheduleNote } from './compose/services/schedule-note.ts'
 import { openSender } from './compose/services/sender.ts'
 import { senderMethods } from './compose/services/service-methods.ts'
-import { openUpstreams, refuseWithoutNode } from './compose/services/upstreams.ts'
+import { assertHasNode, openUpstreams } from './compose/services/upstreams.ts'
 
 export type SenderProcess = { readonly lifecycle: Lifecycle; readonly sender: Sender; readonly reload: Reload }
 
 /** TPU Sender as a process of its own: no other service delays its event loop. It takes no tokens and opens no access store. */
 export async function startSenderProcess(settings: Settings, deps: ReloadingDeps): Promise<SenderProcess> {
   const { config } = settings
-  refuseWithoutNode(settings, COMMAND)
+  assertHasNode(settings, COMMAND)
   await using opening = new AsyncDisposableStack()
   const context = opening.use(
     await openProcess(settings, deps, {

@@ -2,7 +2,7 @@ import type { Lifecycle } from '../platform/process/lifecycle.ts'
 import type { Shreds } from '../shreds/service.ts'
 import { createSlotLength } from '../upstreams/slot-length.ts'
 import { openAccess } from './compose/access/open-access.ts'
-import { refuseMissingStore } from './compose/access/open-store.ts'
+import { assertStoreExists } from './compose/access/open-store.ts'
 import { createReload, type Reload } from './compose/config/reload.ts'
 import { STANDALONE_SECTIONS } from './compose/config/served.ts'
 import type { Settings } from './compose/config/settings.ts'
@@ -30,7 +30,7 @@ export async function startShredsProcess(settings: Settings, deps: ReloadingDeps
     }),
   )
   const { clock, log, lifecycle } = context
-  refuseMissingStore(settings, 'sluice shreds')
+  assertStoreExists(settings, 'sluice shreds')
   const openedAccess = opening.use(await openAccess(settings, context))
   const { store, access } = openedAccess
   const leaders = createLeaderSchedule()

@@ -40,7 +40,7 @@ export async function openAccessStore(
  * A single service has no customers of its own: in a state folder without a store it would make an empty one and refuse everybody. PostgreSQL is
  * shared, so it is the store of the other processes.
  */
-export function refuseMissingStore({ config, stateDir }: StoreSettings, command: string): void {
+export function assertStoreExists({ config, stateDir }: StoreSettings, command: string): void {
   const { store } = config.access
   if (store.engine !== 'sqlite') return
   const file = sqliteStoreFile(stateDir, store.file)

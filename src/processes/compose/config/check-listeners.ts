@@ -234,7 +234,7 @@ async function checkPort({ name, option }: Server, running: boolean, ports: Port
 }
 
 /** Throws for the addresses of a reloaded configuration that this process could not listen on after a restart. Ports that it has itself are free then. */
-export async function refuseNewPorts(present: readonly Server[], next: readonly Server[]): Promise<void> {
+export async function assertNewPortsFree(present: readonly Server[], next: readonly Server[]): Promise<void> {
   const own = present.map(({ option }) => option)
   const faults: (Finding & { level: 'bad' })[] = []
   for (const server of next) {

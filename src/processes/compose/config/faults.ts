@@ -15,7 +15,7 @@ import type { Settings } from './settings.ts'
  * Throws with all faults of the configuration that would prevent the start, before a port is open. Sections that this process does not use are not
  * checked: their secrets may belong to another user.
  */
-export async function refuseFaults(
+export async function assertValidConfig(
   { config, loaded }: Pick<Settings, 'config' | 'loaded'>,
   { env, sections }: { env: NodeJS.ProcessEnv; sections: readonly ConfigSection[] },
 ): Promise<void> {

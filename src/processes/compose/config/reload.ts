@@ -4,9 +4,9 @@ import { ServiceError } from '../../../core/error.ts'
 import { resolveSecret } from '../../../platform/config/secret-ref.ts'
 import type { Logger } from '../../../platform/telemetry/logger.ts'
 import type { NodeChange } from '../../../upstreams/pool/members.ts'
-import { listenersOf, refuseNewPorts } from './check-listeners.ts'
+import { assertNewPortsFree, listenersOf } from './check-listeners.ts'
 import type { Config, ConfigSection } from './config.ts'
-import { refuseFaults, secretRefsOf } from './faults.ts'
+import { assertValidConfig, secretRefsOf } from './faults.ts'
 import { mergedNames } from './merged-nodes.ts'
 import type { Settings } from './settings.ts'
 
@@ -123,8 +123,8 @@ export function createReload(started: Settings, deps: ReloadDeps): Reload {
 async function readAndApplyNodes(started: Settings, { readSettings, setNodes, env, checkedSectionsOf }: ReloadDeps) {
   const next = await readSettings()
   const sections = checkedSectionsOf(next.config)
-  await refuseFaults(next, { env, sections })
-  await refuseNewPorts(
+  await assertValidConfig(next, { env, sections })
+  await assertNewPortsFree(
     listenersOf(started.config, checkedSectionsOf(started.config)),
     listenersOf(next.config, sections),
   )

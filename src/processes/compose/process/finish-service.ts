@@ -4,7 +4,7 @@ import type { NodeChange } from '../../../upstreams/pool/members.ts'
 import type { ConfigSection } from '../config/config.ts'
 import { createReload, type Reload } from '../config/reload.ts'
 import type { Settings } from '../config/settings.ts'
-import { refuseWithoutNode } from '../services/upstreams.ts'
+import { assertHasNode } from '../services/upstreams.ts'
 import type { ReloadingDeps } from './deps.ts'
 import { finishStart, type StartedParts } from './finish-start.ts'
 import type { ProcessContext } from './open-process.ts'
@@ -40,7 +40,7 @@ export async function finishService(settings: Settings, deps: ReloadingDeps, pro
     ...(openedAccess && { setPlans: openedAccess.access.setPlans }),
     ...(process.setLogLevel && { setLogLevel: process.setLogLevel }),
     setNodes(next) {
-      refuseWithoutNode(next, command)
+      assertHasNode(next, command)
       return process.setNodes(next.config.upstreams)
     },
   })

@@ -6,7 +6,7 @@ import { createLifecycle, type Lifecycle, type LifecycleOptions } from '../../..
 import { createProcessRegistry } from '../../../platform/telemetry/process-metrics.ts'
 import { createRefusalLog, type RefusalLog } from '../../../platform/telemetry/refusal-log.ts'
 import type { ConfigSection } from '../config/config.ts'
-import { refuseFaults } from '../config/faults.ts'
+import { assertValidConfig } from '../config/faults.ts'
 import type { Settings } from '../config/settings.ts'
 import { createDocuments, type Documents } from '../documents/documents.ts'
 import type { Deps } from './deps.ts'
@@ -39,7 +39,7 @@ export async function openProcess<const Listener extends string>(
   deps: Deps,
   { sections, listeners, drain }: ProcessOptions<Listener>,
 ): Promise<ProcessContext<Listener> & AsyncDisposable> {
-  await refuseFaults(settings, { env: deps.env, sections })
+  await assertValidConfig(settings, { env: deps.env, sections })
   await using opening = new AsyncDisposableStack()
   const state = await openStateFolder(settings.stateDir)
   opening.use(takeInstanceLock(state))

@@ -43,7 +43,7 @@ export async function openThreadUpstreams({ probes, ...context }: ThreadContext<
 }
 
 /** For a process that works on nodes and does not run the embedded chain. */
-export function refuseWithoutNode({ config }: Settings, command: string): void {
+export function assertHasNode({ config }: Settings, command: string): void {
   if (config.upstreams.nodes.length > 0) return
   throw new ServiceError('config-invalid', `${command} needs an upstream node, and none is configured`, {
     fix: 'Add at least one to upstreams.nodes. The embedded chain runs only inside sluice serve.',
