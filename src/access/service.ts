@@ -62,7 +62,7 @@ export type AccessService = Access &
     startDataOf(thread: number): ThreadAccessStart
     /** What is to be posted to all threads after each change. */
     update(): AccessUpdate
-    /** Sends the quota bookings and permits that threads have requested: one of them has called `wakeMain`. */
+    /** Sends the quota bookings and permits that threads have requested: one of them has called `requestBookings`. */
     sendRequestedBookings(): void
     /** A thread has ended, however it did: what it counted is added to the usage, and its permits are released. When that is done, its number may be used again. */
     threadEnded(thread: number): Promise<void>

@@ -68,7 +68,7 @@ describe('a thread with access of its own', () => {
     assert.deepEqual([fresh.limit, fresh.units], [200, 1])
     const stale = openThreadAccess(
       { ...access.startDataOf(2), ...old },
-      { ...deps(time.clock), lifecycle: { degraded() {}, recovered() {} }, wakeMain() {} },
+      { ...deps(time.clock), lifecycle: { degraded() {}, recovered() {} }, requestBookings() {} },
     )
     const caller = stale.authenticate({ token: secret }, 'bundle', time.clock.nowMs())
     assert.ok(caller.ok && caller.limits.unitsPerSecond === 100)
@@ -164,7 +164,7 @@ describe('a thread with access of its own', () => {
       openThreadAccess(structuredClone(running.access.startDataOf(thread)), {
         ...deps(threadClock),
         lifecycle: { degraded() {}, recovered() {} },
-        wakeMain() {},
+        requestBookings() {},
       }),
     )
     assert.ok(one !== undefined && other !== undefined)
@@ -213,7 +213,7 @@ describe('a thread with access of its own', () => {
     let wakes = 0
     using access = openThreadAccess(
       { ...running.access.startDataOf(1), isQuotaShared: true },
-      { ...deps(clock), lifecycle: { degraded() {}, recovered() {} }, wakeMain: () => (wakes += 1) },
+      { ...deps(clock), lifecycle: { degraded() {}, recovered() {} }, requestBookings: () => (wakes += 1) },
     )
     const caller = access.authenticate({ token: secret }, 'bundle', clock.nowMs())
     assert.ok(caller.ok)

@@ -40,7 +40,7 @@ export type ThreadAccessDeps = Pick<BaseDeps, 'log' | 'clock'> & {
   readonly registry: MetricsRegistry
   readonly lifecycle: Pick<Lifecycle, 'degraded' | 'recovered'>
   /** Has the main thread call `sendRequestedBookings`. */
-  wakeMain(): void
+  requestBookings(): void
 }
 
 export type ThreadAccess = Access &
@@ -64,12 +64,12 @@ export function openThreadAccess(start: ThreadAccessStart, deps: ThreadAccessDep
   const calendar = new Calendar(start.calendar)
   calendar.update(clock.monotonicMs())
   const memory = new QuotaMemory(start.quota, start.thread)
-  const requestMain = start.isQuotaShared ? createRequest(clock, deps.wakeMain) : undefined
+  const requestBookings = start.isQuotaShared ? createRequest(clock, deps.requestBookings) : undefined
   const ledger = createLedger({
     memory,
     calendar,
     limitsVersion: () => version,
-    requestBookings: requestMain,
+    requestBookings,
   })
   const usage = opening.use(new UsageEventWriter(start.usage, { calendar, clock }))
   const access = opening.use(
@@ -77,7 +77,7 @@ export function openThreadAccess(start: ThreadAccessStart, deps: ThreadAccessDep
       ...{ log, clock, memory, ledger, usage },
       metrics: callMetrics(deps.registry),
       ticketKey: start.ticketKey,
-      requestPermits: () => requestMain?.(),
+      requestPermits: () => requestBookings?.(),
       snapshot: () => snapshot,
       plans: plans.current,
       onMissingPlan: plans.missing,

@@ -54,7 +54,7 @@ if (parentPort !== null) {
   const access = openThreadAccess(start, {
     ...{ log: silentLogger, clock, registry },
     lifecycle: { degraded: (part, reason) => reply({ is: 'degraded', part, reason }), recovered() {} },
-    wakeMain: () => reply({ is: 'wake' }),
+    requestBookings: () => reply({ is: 'wake' }),
   })
   let secrets: readonly string[] = []
   let isRunning = false

@@ -90,7 +90,7 @@ if (isMainThread) {
 } else {
   const access = openThreadAccess(workerData as ThreadAccessStart, {
     ...{ log: silentLogger, clock: systemClock, registry: createMetricsRegistry(), lifecycle },
-    wakeMain() {},
+    requestBookings() {},
   })
   let found = 0
   for (let at = 0; at < READS; at++) {

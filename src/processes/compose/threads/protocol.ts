@@ -55,7 +55,7 @@ export type ControlPlaneSide = {
     recovered(part: string): void
     'probe-requested'(key: string): void
     /** A subscription has used up the part of its shared quota that this process has drawn. */
-    'book-requested'(): void
+    'bookings-requested'(): void
     'child-started'(pid: number): void
     'child-ended'(pid: number): void
   }

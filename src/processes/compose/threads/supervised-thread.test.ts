@@ -90,7 +90,7 @@ async function begin(t: TestContext, listen: string, { clock = systemClock, rele
       methods: { 'node-health': () => undefined },
       notifications: {
         metric: metrics.add,
-        'book-requested'() {},
+        'bookings-requested'() {},
         'probe-requested'() {},
         'child-started'() {},
         'child-ended'() {},

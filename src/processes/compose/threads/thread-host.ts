@@ -165,7 +165,7 @@ export function createThreadHost(settings: Settings, plan: ThreadPlan, deps: Thr
           methods: { ...methods, 'node-health': probes.known },
           notifications: {
             metric: own.add,
-            'book-requested': access.sendRequestedBookings,
+            'bookings-requested': access.sendRequestedBookings,
             'probe-requested': probes.request,
             'child-started': (pid: number) => void children.add(pid),
             'child-ended': (pid: number) => void children.delete(pid),

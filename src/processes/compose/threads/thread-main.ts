@@ -146,7 +146,7 @@ export function runThread<const Listener extends string>(
           clock,
           registry,
           lifecycle,
-          wakeMain: () => channel.notify('book-requested'),
+          requestBookings: () => channel.notify('bookings-requested'),
         })
         return access
       },
