@@ -14,7 +14,7 @@ export type GrpcLinks = Disposable & {
   open(
     path: string,
     metadata: Readonly<Record<string, string | undefined>>,
-    on?: {
+    options?: {
       readonly view?: ClientView | undefined
       readonly except?: UpstreamNode | undefined
       /** A stream ends when its node is removed; other calls finish. */

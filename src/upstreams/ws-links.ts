@@ -13,7 +13,7 @@ export type WsLinks = Disposable & {
   subscribe(
     request: WsSubscribe,
     events: WsSubscriptionEvents,
-    on?: { readonly view?: ClientView | undefined; readonly except?: string | undefined },
+    options?: { readonly view?: ClientView | undefined; readonly except?: string | undefined },
   ): LinkSubscription | undefined
   /** Opens a first connection to a node that was added to the pool. */
   add(node: UpstreamNode): void
