@@ -16,7 +16,7 @@ export const TARGETS: readonly { readonly file: string; readonly tests: readonly
     file: 'src/platform/http/server/host-allow-list.ts',
     tests: ['src/platform/http/server/operator-listener.test.ts', 'src/platform/http/server/host-allow-list.test.ts'],
   },
-  { file: 'src/platform/http/server/pipelined.ts', tests: ['src/platform/http/server/pipelined.test.ts'] },
+  { file: 'src/platform/http/server/pipeline-queue.ts', tests: ['src/platform/http/server/pipeline-queue.test.ts'] },
   {
     file: 'src/platform/http/server/fast-path-head.ts',
     tests: ['src/platform/http/server/fast-path.test.ts', 'src/platform/http/server/fast-path.property.test.ts'],

@@ -12,7 +12,7 @@ import type { Logger } from '../../telemetry/logger.ts'
 import { offersWebSocket } from '../request-headers.ts'
 import { BODY_PIECES, limitBodyPieces, WAITING_BODY_PIECES } from './body-pieces.ts'
 import { createFastPathServer, type FastPathServer } from './fast-path-server.ts'
-import { continueInTurn, handOverInTurn, RequestTurns } from './pipelined.ts'
+import { continueInTurn, handOverInTurn, PipelineQueue } from './pipeline-queue.ts'
 import { INTERNAL_BODY, type PostHandler } from './post.ts'
 import { refuseHead } from './refuse-head.ts'
 import { sendJson, sendRaw } from './reply.ts'
@@ -102,29 +102,29 @@ export async function startHttpServer(given: HttpServerOptions, deps: HttpServer
   const stalls = createStallWatch(options)
   let draining = false
 
-  const turns = new RequestTurns()
+  const queue = new PipelineQueue()
   // Upgraded connections have their own rules for slow readers.
-  const http = createHttp(options, deps, { turns, onUpgraded: (socket) => stalls.forget(socket) })
-  continueInTurn(http, (request) => turns.hasEnded(request.socket) || refuseHead(request, options) !== undefined)
+  const http = createHttp(options, deps, { queue, onUpgraded: (socket) => stalls.forget(socket) })
+  continueInTurn(http, (request) => queue.hasEnded(request.socket) || refuseHead(request, options) !== undefined)
   const fastPath = createFastPath(http, () => draining, options, { ...deps, clock })
   http.on('request', (request: IncomingMessage, response: ServerResponse) => {
     // The runtime would keep what comes behind the last request until its response is read.
-    if (turns.hasEnded(request.socket)) return void request.socket.pause()
+    if (queue.hasEnded(request.socket)) return void request.socket.pause()
     const refusal = refuseHead(request, options)
     limitBodyPieces(
       request,
-      () => (turns.isWaiting(request) ? WAITING_BODY_PIECES : BODY_PIECES),
+      () => (queue.isWaiting(request) ? WAITING_BODY_PIECES : BODY_PIECES),
       () => refusePieces(request.socket),
     )
-    if (refusal === undefined) return turns.take({ request, response, handle: () => handle(request, response) })
+    if (refusal === undefined) return queue.add({ request, response, handle: () => handle(request, response) })
     response.shouldKeepAlive = false
-    turns.takeLast({ request, response, handle: () => sendJson(response, refusal.status, refusal.body) })
+    queue.addLast({ request, response, handle: () => sendJson(response, refusal.status, refusal.body) })
   })
 
   function refusePieces(socket: Socket): void {
     const message =
       'the body has too many chunks for its size; limit: bodyPieces. Send larger chunks, or a content-length'
-    turns.fail(socket, () => sendRaw(socket, 413, JSON.stringify({ error: 'body-pieces', message })))
+    queue.fail(socket, () => sendRaw(socket, 413, JSON.stringify({ error: 'body-pieces', message })))
   }
 
   function handle(request: IncomingMessage, response: ServerResponse): void {
@@ -233,7 +233,7 @@ function createFastPath(
 function createHttp(
   options: typeof DEFAULTS,
   deps: HttpServerDeps,
-  { turns, onUpgraded }: { readonly turns: RequestTurns; onUpgraded(socket: Duplex): void },
+  { queue, onUpgraded }: { readonly queue: PipelineQueue; onUpgraded(socket: Duplex): void },
 ): Server {
   const http = createServer({
     headersTimeout: options.headersTimeoutMs,
@@ -254,7 +254,7 @@ function createHttp(
   Object.assign(http, { httpAllowHalfOpen: true })
   const { onUpgrade } = deps
   if (onUpgrade) {
-    handOverInTurn(http, turns, 'upgrade', (request, socket, head) => {
+    handOverInTurn(http, queue, 'upgrade', (request, socket, head) => {
       const refusal = refuseHead(request, options)
       if (refusal) return sendRaw(socket, refusal.status, JSON.stringify(refusal.body))
       onUpgrade(request, socket, head)
@@ -263,10 +263,10 @@ function createHttp(
     })
   }
   // Without a listener the runtime closes the connection and sends nothing.
-  handOverInTurn(http, turns, 'connect', (_request, socket) => sendRaw(socket, 501, JSON.stringify(NO_TUNNEL)))
+  handOverInTurn(http, queue, 'connect', (_request, socket) => sendRaw(socket, 501, JSON.stringify(NO_TUNNEL)))
   http.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
     const { headTooLarge: own } = deps
-    turns.fail(socket, () => {
+    queue.fail(socket, () => {
       if (own && error.code === 'HPE_HEADER_OVERFLOW') return sendRaw(socket, own.status, own.body, own.headers)
       // The parser's error message is not sent: it may quote the request.
       const { status, body } = CLIENT_ERRORS[error.code ?? ''] ?? requestRefusal('malformed-request')

@@ -27,15 +27,15 @@ const REQUESTS_AHEAD_MAX = 100
 /** Those of them with a body, of which the runtime may hold 64 KiB each. */
 const BODIES_AHEAD_MAX = 16
 
-type Turn = { readonly request: IncomingMessage; readonly response: ServerResponse; handle(): void }
+type QueuedRequest = { readonly request: IncomingMessage; readonly response: ServerResponse; handle(): void }
 
 /**
  * The order of the requests of a connection. A request is handled when the response before it is sent, in a turn of the event loop of its own: one
  * read can contain thousands of requests, and none of them may hold the loop for all, nor leave its response in memory behind an unread one.
  */
-export class RequestTurns {
+export class PipelineQueue {
   /** By connection: the request under way, and those behind it. */
-  readonly #turns = new WeakMap<Duplex, Turn[]>()
+  readonly #queues = new WeakMap<Duplex, QueuedRequest[]>()
   readonly #ended = new WeakSet<Duplex>()
 
   /** Whether no more requests are handled: what looks like one may be part of what was refused. */
@@ -45,60 +45,61 @@ export class RequestTurns {
 
   /** Whether it is behind another request of its connection. */
   isWaiting(request: IncomingMessage): boolean {
-    return this.#turns.get(request.socket)?.[0]?.request !== request
+    return this.#queues.get(request.socket)?.[0]?.request !== request
   }
 
   /** The response that is being made now on a connection. */
   underWay(socket: Duplex): ServerResponse | undefined {
-    return this.#turns.get(socket)?.[0]?.response
+    return this.#queues.get(socket)?.[0]?.response
   }
 
-  take(turn: Turn): void {
-    const { socket } = turn.request
-    const turns = this.#turns.get(socket)
-    if (turns === undefined) {
-      this.#turns.set(socket, [turn])
-      this.#run(turn)
-    } else if (turns.length <= REQUESTS_AHEAD_MAX && turns.filter(hasBody).length <= BODIES_AHEAD_MAX) turns.push(turn)
+  add(queued: QueuedRequest): void {
+    const { socket } = queued.request
+    const queue = this.#queues.get(socket)
+    if (queue === undefined) {
+      this.#queues.set(socket, [queued])
+      this.#run(queued)
+    } else if (queue.length <= REQUESTS_AHEAD_MAX && queue.filter(hasBody).length <= BODIES_AHEAD_MAX)
+      queue.push(queued)
     else socket.destroy()
   }
 
-  /** The last turn of a connection. */
-  takeLast(turn: Turn): void {
-    this.#ended.add(turn.request.socket)
-    this.take(turn)
+  /** The last request of a connection. */
+  addLast(queued: QueuedRequest): void {
+    this.#ended.add(queued.request.socket)
+    this.add(queued)
   }
 
   /** Bytes are no request, or part of one that is not complete in time: calls `refuse` behind the responses to the requests before. */
   fail(socket: Duplex, refuse: () => void): void {
     if (this.#ended.has(socket)) return
     this.#ended.add(socket)
-    const turns = this.#turns.get(socket)
-    const last = turns?.at(-1)
-    if (turns === undefined || last === undefined) return refuse()
-    if (!last.request.complete) turns.pop()
-    const before = turns.at(-1)
+    const queue = this.#queues.get(socket)
+    const last = queue?.at(-1)
+    if (queue === undefined || last === undefined) return refuse()
+    if (!last.request.complete) queue.pop()
+    const before = queue.at(-1)
     if (before !== undefined) before.response.once('close', refuse)
     else if (last.response.headersSent) socket.destroy()
     else refuse()
   }
 
-  #run({ request: { socket }, response, handle }: Turn): void {
+  #run({ request: { socket }, response, handle }: QueuedRequest): void {
     if (socket.destroyed) return
     response.once('close', () => this.#next(socket))
     handle()
   }
 
   #next(socket: Duplex): void {
-    const turns = this.#turns.get(socket) ?? []
-    turns.shift()
-    const [next] = turns
-    if (next === undefined) this.#turns.delete(socket)
+    const queue = this.#queues.get(socket) ?? []
+    queue.shift()
+    const [next] = queue
+    if (next === undefined) this.#queues.delete(socket)
     else setImmediate(() => this.#run(next))
   }
 }
 
-function hasBody({ request: { headers } }: Turn): boolean {
+function hasBody({ request: { headers } }: QueuedRequest): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 }
 
@@ -108,7 +109,7 @@ function hasBody({ request: { headers } }: Turn): boolean {
  */
 export function handOverInTurn(
   http: Server,
-  turns: Pick<RequestTurns, 'underWay'>,
+  queue: Pick<PipelineQueue, 'underWay'>,
   event: 'upgrade' | 'connect',
   take: (request: IncomingMessage, socket: Duplex, head: Buffer) => void,
 ): void {
@@ -122,7 +123,7 @@ export function handOverInTurn(
     if (earlier === undefined || earlier.closed) return take(request, socket, head)
     // The runtime has removed its own listener: a response that waits for its reader would wait for ever.
     const onDrain = (): void => {
-      const response = turns.underWay(connection)
+      const response = queue.underWay(connection)
       if (response?.writableNeedDrain === true) response.emit('drain')
     }
     connection.on('drain', onDrain)
