@@ -246,7 +246,7 @@ for (const [what, path, code] of [
   })
 }
 
-test('a node that serves unary calls again is known to, and one that ends streams is not by its unary calls', async () => {
+test('a unary call clears a refusal of unary calls, but not a refusal of streams', async () => {
   await using node = await startFakeNode()
   const clock = createManualClock()
   await using rig = await startRig({ clock, nodes: [{ name: 'a', grpc: node.grpc }] })
