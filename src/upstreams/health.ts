@@ -1,3 +1,4 @@
+import type { Writable } from '../core/writable.ts'
 import { SLOT_MS_DEFAULT } from '../solana/slot-pace.ts'
 import type { LagLimits } from './lag-limits.ts'
 
@@ -89,5 +90,3 @@ export function createSlotHealth(limits: LagLimits, slotMs: () => number = () =>
 
   return health
 }
-
-type Writable<T> = { -readonly [Name in keyof T]: T[Name] }

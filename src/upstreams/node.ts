@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Clock } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
+import type { Writable } from '../core/writable.ts'
 import { credentialText } from '../platform/config/credential-text.ts'
 import type { Secret } from '../platform/config/secret-ref.ts'
 import { createHttpPool, type HttpPool, type HttpPoolOptions } from '../platform/http/client/pool.ts'
@@ -286,9 +287,6 @@ function openEndpoint(
   const backoff = createAddressBackoff(options.breaker, deps)
   return { address: pinned, headers, backoff, refusals: createAddressBackoff(options.breaker, deps) }
 }
-
-/** Its fields are set here only. */
-type Writable<T> = { -readonly [Name in keyof T]: T[Name] }
 
 const never = (): boolean => false
 

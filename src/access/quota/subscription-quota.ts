@@ -1,3 +1,4 @@
+import type { Writable } from '../../core/writable.ts'
 import type { BucketTerms, CallTerms, Terms } from '../terms.ts'
 import {
   type Charge,
@@ -355,5 +356,3 @@ export class SubscriptionQuota implements QuotaAccount {
 function noCells({ buckets }: Terms): number[] {
   return new Array<number>(buckets.length).fill(0)
 }
-
-type Writable<T> = { -readonly [Name in keyof T]: T[Name] }
