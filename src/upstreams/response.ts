@@ -1,4 +1,4 @@
-import { OPEN_BRACE, OPEN_BRACKET } from '../core/json-bytes.ts'
+import { isJsonSpace, OPEN_BRACE, OPEN_BRACKET } from '../core/json-bytes.ts'
 import type { HttpCause, HttpOutcome, PooledBody } from '../platform/http/client/exchange.ts'
 import type { ResponseRest } from '../platform/http/response-rest.ts'
 import { errorCodeOf, isJsonRpcBody } from './extract-slot.ts'
@@ -95,7 +95,7 @@ function isJsonRpcText(body: Buffer): boolean {
 
 /** The first byte that is no white space of JSON. */
 function firstByteOf(body: Buffer): number | undefined {
-  for (const byte of body) if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return byte
+  for (const byte of body) if (!isJsonSpace(byte)) return byte
   return undefined
 }
 

@@ -4,6 +4,7 @@ import {
   CLOSE_BRACKET,
   COLON,
   COMMA,
+  isJsonSpace,
   OPEN_BRACE,
   OPEN_BRACKET,
   QUOTE,
@@ -168,11 +169,7 @@ function digitsEnd(bytes: Buffer, from: number): number {
 
 function spaceEnd(bytes: Buffer, from: number): number {
   let at = from
-  while (at < bytes.length) {
-    const byte = bytes[at]
-    if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) break
-    at += 1
-  }
+  while (at < bytes.length && isJsonSpace(bytes[at] as number)) at += 1
   return at
 }
 

@@ -4,6 +4,7 @@ import {
   CLOSE_BRACKET,
   COLON,
   COMMA,
+  isJsonSpace,
   OPEN_BRACE,
   OPEN_BRACKET,
   QUOTE,
@@ -74,7 +75,7 @@ export class ResponseScan {
         continue
       }
       const byte = piece[this.at] as number
-      const isSpace = byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
+      const isSpace = isJsonSpace(byte)
       if (this.#isInId && (isSpace || byte === COMMA || byte === CLOSE_BRACE)) return this.#endId()
       if (isSpace) {
         this.at += 1

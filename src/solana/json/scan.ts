@@ -4,6 +4,7 @@ import {
   CLOSE_BRACKET,
   COLON,
   COMMA,
+  isJsonSpace,
   OPEN_BRACE,
   OPEN_BRACKET,
   QUOTE,
@@ -36,11 +37,7 @@ export class JsonScanner {
   }
 
   skipSpace(): void {
-    for (;;) {
-      const code = this.#code()
-      if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return
-      this.at++
-    }
+    while (isJsonSpace(this.#code())) this.at++
   }
 
   expectEnd(): void {
