@@ -1,4 +1,5 @@
 import type { Clock } from '../core/clock.ts'
+import { DAY_MS } from '../core/durations.ts'
 import { createTimeSlices, type TimeSlices } from '../platform/process/time-slices.ts'
 import { createFirstInOrder } from './first-in-order.ts'
 import type { AccessSnapshot } from './snapshot/snapshot.ts'
@@ -26,7 +27,6 @@ export type EndingWatch = AsyncDisposable & {
   changed(): void
 }
 
-const DAY_MS = 86_400_000
 const WARNING_MS = 7 * DAY_MS
 const CHECK_MS = 60_000
 /** After a change, so that many changes in a row cause one check. */

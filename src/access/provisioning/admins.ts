@@ -1,5 +1,6 @@
 import type { AdminRole } from '../../contract/admin-routes.ts'
 import { didYouMean } from '../../core/did-you-mean.ts'
+import { DAY_MS } from '../../core/durations.ts'
 import { ServiceError } from '../../core/error.ts'
 import { type Admin, actorName } from '../store/model.ts'
 import type { AccessTransaction } from '../store/store.ts'
@@ -11,7 +12,6 @@ export type IssuedAdmin = { readonly secret: string; readonly record: Admin }
 
 /** Active administrators at most: their list is not paged. */
 const ADMINS_MAX = 500
-const DAY_MS = 86_400_000
 const EXPIRES_MS_MAX = 3660 * DAY_MS
 
 /** Adds an administrator. `expiresMs` is the lifetime of its token; null for no end. */

@@ -1,4 +1,5 @@
 import type { Clock } from '../../core/clock.ts'
+import { HOUR_MS, MINUTE_MS } from '../../core/durations.ts'
 
 /** How long a jump of the wall clock must last before it is adopted. */
 export const JUMP_HOLD_MS = 3_600_000
@@ -12,8 +13,6 @@ const SKEW_MS = 60_000
 const START_MS = 600_000
 const UPDATE_MS = 1000
 const UNSEEN_MS_MAX = 60_000
-export const MINUTE_MS = 60_000
-export const HOUR_MS = 3_600_000
 
 /** What a calendar publishes to other threads: Float64 fields, each written by one thread. An aligned field of 8 bytes is read and written whole. */
 const PUBLISHED = { offsetMs: 0, month: 1 } as const

@@ -1,11 +1,10 @@
+import { DAY_MS } from '../../core/durations.ts'
 import type { SqlReader, SqlRow, SqlValue, SqlWriter } from '../../platform/db/sql.ts'
 import { createTimeSlices, type TimeSlices } from '../../platform/process/time-slices.ts'
 import { addCounts, type CountedRow, type CountTable, countMatchesCheck, decodeCounts, selectCounts } from './counts.ts'
 import type { AddedUsage, HourUsage, MethodUsageRow, UsageRow, UsageSelection } from './model.ts'
 import { type TableRows, writeRecords } from './rows.ts'
 import { LAST_USED_TABLE } from './tables.ts'
-
-const DAY_MS = 86_400_000
 
 /** Statements of released migrations: they never change. */
 export const CREATE_USAGE = [

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../core/durations.ts'
 import { createTimeSlices } from '../../platform/process/time-slices.ts'
 import { type Counts, sumCounts } from '../store/counts.ts'
 import type { MethodUsageRow, Subscription, UsageRow } from '../store/model.ts'
@@ -15,7 +16,6 @@ export type UsageExport = {
   readonly format: (typeof EXPORT_FORMATS)[number]
 }
 
-const DAY_MS = 86_400_000
 const COLUMNS = [
   'customer',
   'customer_id',

@@ -1,4 +1,5 @@
-import { type Calendar, HOUR_MS, MINUTE_MS } from '../quota/calendar.ts'
+import { HOUR_MS, MINUTE_MS } from '../../core/durations.ts'
+import type { Calendar } from '../quota/calendar.ts'
 import type { UsageCounts, UsageInterface } from '../store/model.ts'
 import { OTHER_METHOD } from '../terms.ts'
 import { USAGE_INTERFACES, type UsageCounter, type UsageMeter } from './counter.ts'

@@ -1,4 +1,5 @@
 import { dayStart, parseMonth, parsePastUntil, parseSince } from '../../contract/dates.ts'
+import { DAY_MS, HOUR_MS } from '../../core/durations.ts'
 import { ServiceError } from '../../core/error.ts'
 import { type Counts, sumCounts } from '../store/counts.ts'
 import type { UsageInterface } from '../store/model.ts'
@@ -63,8 +64,6 @@ export async function readUsageLines(
   return (await store.methodUsage(filter)).map(({ day, ...row }) => ({ ...row, hour: day }))
 }
 
-const HOUR_MS = 3_600_000
-const DAY_MS = 86_400_000
 const SPANS_MS = { hour: HOUR_MS, day: DAY_MS, total: undefined, method: undefined }
 
 export type UsageSums = Map<string, UsageLine>

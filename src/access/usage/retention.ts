@@ -1,14 +1,14 @@
 import type { Clock } from '../../core/clock.ts'
+import { DAY_MS, HOUR_MS } from '../../core/durations.ts'
 import { messageOf } from '../../core/error.ts'
 import { settledWithin } from '../../platform/process/clock.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { AccessOptions } from '../options.ts'
-import { type Calendar, HOUR_MS } from '../quota/calendar.ts'
+import type { Calendar } from '../quota/calendar.ts'
 import type { AccessStore } from '../store/store.ts'
 
 /** Few at a time, so that a store with many old rows is not busy with it for long. */
 const HOURS_MAX = 48
-const DAY_MS = 86_400_000
 /** How long closing waits for a store that does not respond. */
 const CLOSE_MS = 1000
 

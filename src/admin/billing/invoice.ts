@@ -1,13 +1,13 @@
 import type { Subscription } from '../../access/store/model.ts'
 import type { AccessStore } from '../../access/store/store.ts'
 import { subscriptionsById } from '../../access/usage/export.ts'
+import { DAY_MS } from '../../core/durations.ts'
 import { ServiceError } from '../../core/error.ts'
 import { createTimeSlices } from '../../platform/process/time-slices.ts'
 import { type Cancellations, readCancellations } from './cancellations.ts'
 import { parseDecimal, printDecimal, scaleDecimal } from './decimal.ts'
 import type { PlanPrice, PlanPrices } from './options.ts'
 
-const DAY_MS = 86_400_000
 /** Lines of one preview; a larger one is made by customer. */
 const INVOICE_LINES_MAX = 10_000
 /** Decimal, as traffic is sold. */

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import type { BillingBalance, LedgerPage, NewBillingEvent } from '../../access/store/billing/store.ts'
 import type { BillingEvent, BillingState } from '../../access/store/billing/tables.ts'
 import type { AccessStore } from '../../access/store/store.ts'
+import { HOUR_MS } from '../../core/durations.ts'
 import type { BillingOptions, BillingSinkName } from './options.ts'
 
-const HOUR_MS = 3_600_000
 /** Their events, some hundred, are one transaction. */
 const SUBSCRIPTIONS_PER_PAGE = 50
 const STEPS_PER_PASS = 6

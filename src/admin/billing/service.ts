@@ -4,6 +4,7 @@ import type { AccessStore } from '../../access/store/store.ts'
 import { parseDay } from '../../contract/dates.ts'
 import { isLoopbackName } from '../../contract/public-url.ts'
 import type { Clock, Timer } from '../../core/clock.ts'
+import { HOUR_MS } from '../../core/durations.ts'
 import { messageOf } from '../../core/error.ts'
 import type { Random } from '../../core/random.ts'
 import { createUlid } from '../../core/ulid.ts'
@@ -19,7 +20,6 @@ import { createPusher } from './pusher.ts'
 import type { BillingSink } from './sink.ts'
 import { createStripe } from './stripe.ts'
 
-const HOUR_MS = 3_600_000
 /** After a pass that failed, which is a failure of the store. */
 const RETRY_MS = 10_000
 /** How often the figures of the metrics are read. */

@@ -1,9 +1,8 @@
 import type { Clock } from '../../core/clock.ts'
+import { HOUR_MS } from '../../core/durations.ts'
 import { createSinkClient, parseJson, type SinkAddress } from './http-sink.ts'
 import type { BillingOptions } from './options.ts'
 import type { BillingSink } from './sink.ts'
-
-const HOUR_MS = 3_600_000
 
 /**
  * One meter event a request. Stripe recognizes a repetition by `identifier` for at least 24 hours, and accepts usage of the past 35 days; both with an

@@ -4,6 +4,7 @@ import type { MonthUnits } from '../../access/quota/ledger.ts'
 import type { AccessSnapshot } from '../../access/snapshot/snapshot.ts'
 import type { Customer, Subscription } from '../../access/store/model.ts'
 import type { Limits } from '../../contract/limits.ts'
+import { DAY_MS } from '../../core/durations.ts'
 import type { TimeSlices } from '../../platform/process/time-slices.ts'
 import type { Condition } from './notice.ts'
 import type { NoticesOptions } from './options.ts'
@@ -36,7 +37,6 @@ export type Observed = {
   readonly backupAtMs: number
 }
 
-const DAY_MS = 86_400_000
 const NODE_DOWN: ReadonlySet<string> = new Set(['failing', 'lagging'])
 
 export type ProcessConditionsOptions = Pick<

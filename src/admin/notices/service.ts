@@ -1,5 +1,6 @@
 import type { ListedNotice } from '../../contract/notice-wire.ts'
 import { type Backoff, createBackoff } from '../../core/backoff.ts'
+import { HOUR_MS } from '../../core/durations.ts'
 import { messageOf } from '../../core/error.ts'
 import type { BaseDeps } from '../../platform/process/base-deps.ts'
 import { mapInSlices } from '../../platform/process/time-slices.ts'
@@ -31,7 +32,6 @@ export const NO_RECEIVER = {
 
 const CHECK_MS = 15_000
 const RETRY = { firstMs: 5000, maxMs: 3_600_000 }
-const HOUR_MS = 3_600_000
 
 type Line = {
   readonly receiver: Receiver

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { OIDC_CALLBACK_PATH, OIDC_LOGIN_PATH } from '../../contract/admin-routes.ts'
+import { HOUR_MS } from '../../core/durations.ts'
 import { createKeyedBuckets } from '../../core/keyed-buckets.ts'
 import { peerKey } from '../../platform/net/connection-caps.ts'
 import type { BaseDeps } from '../../platform/process/base-deps.ts'
@@ -11,7 +12,6 @@ import type { ConfiguredSignIn, SignIn } from './sign-in.ts'
 
 const LOGIN_COOKIE = 'sluice_oidc'
 const LOGINS = { perSecond: 1 / 3, burst: 20 }
-const HOUR_MS = 3_600_000
 /** Not what anybody can cause without the issuer. */
 const LOGGED: ReadonlySet<string> = new Set(['sign-in-refused', 'no-role', 'issuer-unavailable'])
 

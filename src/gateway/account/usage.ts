@@ -9,12 +9,12 @@ import {
   usagePeriodOf,
 } from '../../access/usage/report.ts'
 import { toWireJson } from '../../contract/wire-json.ts'
+import { DAY_MS } from '../../core/durations.ts'
 import { isServiceError } from '../../core/error.ts'
 import { mapInSlices } from '../../platform/process/time-slices.ts'
 import type { EndpointRequest, EndpointResponse } from './endpoint.ts'
 import { type AccountReports, type UsageQuery, unavailable } from './reports.ts'
 
-const DAY_MS = 86_400_000
 /** Days of one report. The sums of a longer period are few lines, but as many rows are read for them. */
 export const USAGE_DAYS_MAX: Readonly<Record<UsageGrouping, number>> = { hour: 31, day: 31, method: 31, total: 92 }
 /** Shorter than a token, so that no error repeats one that was sent as a value. */

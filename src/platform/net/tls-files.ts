@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { createSecureContext, type SecureContextOptions } from 'node:tls'
 import type { Clock, Timer } from '../../core/clock.ts'
+import { DAY_MS } from '../../core/durations.ts'
 import { messageOf, ServiceError } from '../../core/error.ts'
 import { checkSecretFile } from '../files/state-folder.ts'
 import type { Logger } from '../telemetry/logger.ts'
@@ -34,7 +35,6 @@ const TLS_MIN_VERSION = 'TLSv1.2' as const satisfies SecureContextOptions['minVe
 
 const POLL_MS = 30_000
 const SETTLE_MS = 200
-const DAY_MS = 86_400_000
 /** Days before its expiry at which a certificate is logged, once each; 0 when it has expired. */
 const WARN_DAYS = [21, 7, 1, 0] as const
 

@@ -1,6 +1,7 @@
-import { Calendar, HOUR_MS } from '../../access/quota/calendar.ts'
+import { Calendar } from '../../access/quota/calendar.ts'
 import { setBounded } from '../../core/bounded-map.ts'
 import type { Clock } from '../../core/clock.ts'
+import { DAY_MS, HOUR_MS } from '../../core/durations.ts'
 import { messageOf } from '../../core/error.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { DestinationReport, RelayReport } from '../relay/protocol.ts'
@@ -16,7 +17,6 @@ export type DeliveryReports = AsyncDisposable & {
 
 export type DeliveryReportsDeps = { readonly store: ReportStore; readonly clock: Clock; readonly log: Logger }
 
-const DAY_MS = 24 * HOUR_MS
 const FLUSH_MS = 2000
 /** Rows held while the file cannot be written: those of two hours with the most destinations. Beyond it the oldest are dropped, which is logged once. */
 export const PENDING_ROWS_MAX = 20_000

@@ -1,6 +1,6 @@
 import type { HourUsage } from '../../../access/store/model.ts'
+import { HOUR_MS } from '../../../core/durations.ts'
 
-const HOUR_MS = 3_600_000
 /** The current hour changes all the time; usage of a past hour arrives late after the store was away. */
 const KEPT_MS = { current: 15_000, last: 60_000, older: HOUR_MS }
 /** After this time a request reads no further hour; the next request does. */

@@ -1,10 +1,10 @@
 import { isoTime } from '../../../contract/wire-json.ts'
+import { HOUR_MS } from '../../../core/durations.ts'
 import type { AdminHandlers } from '../handler.ts'
 import type { HandlerDeps } from './deps.ts'
 import { createHourSums } from './hour-sums.ts'
 
 const HOURS = 48
-const HOUR_MS = 3_600_000
 const UNKNOWN = { calls: null, units: null, refused: null }
 
 /** What all customers used, by hour. */

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { AccessStore } from '../../../access/store/store.ts'
 import { addUsageLine, readUsageLines, type UsageLine, type UsageSums } from '../../../access/usage/report.ts'
 import { isoTime, toWireJson } from '../../../contract/wire-json.ts'
+import { DAY_MS, HOUR_MS } from '../../../core/durations.ts'
 import { messageOf } from '../../../core/error.ts'
 import type {
   AccountReports,
@@ -20,8 +21,6 @@ import type { Shreds } from '../../../shreds/service.ts'
 import { REPORT_FILE } from '../services/shreds.ts'
 import { createBoundedReads } from './bounded-reads.ts'
 
-const HOUR_MS = 3_600_000
-const DAY_MS = 24 * HOUR_MS
 /** Read at once: some hundred rows of one subscription. The event loop runs other work in between. */
 const PART_MS = 8 * DAY_MS
 /** Rows of one report; 92 days of five interfaces are about 11,000. */

@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
 import { join, resolve } from 'node:path'
 import { listenAddress } from '../../../contract/listen-address.ts'
+import { DAY_MS } from '../../../core/durations.ts'
 import { ServiceError } from '../../../core/error.ts'
 import { isInstanceLocked } from '../../../platform/files/instance-lock.ts'
 import { checkSecretFile } from '../../../platform/files/state-folder.ts'
@@ -15,7 +16,6 @@ import type { Config, ConfigSection } from './config.ts'
 import { bad, type Finding, ok, warn } from './finding.ts'
 import { servedSections } from './served.ts'
 
-const DAY_MS = 86_400_000
 const CERTIFICATE_WARN_DAYS = 21
 const CONNECT_MS_MAX = 2000
 

@@ -1,4 +1,5 @@
 import type { UsagePeriod } from '../../../../access/usage/report.ts'
+import { DAY_MS } from '../../../../core/durations.ts'
 import { printDay, printTime } from '../../../dates.ts'
 import type { CliContext, ListFlags } from '../../../define.ts'
 import { openOperations } from '../../../operations/open.ts'
@@ -61,8 +62,6 @@ function totalOf(rows: readonly NamedUsage[]): string {
 function sumOf(rows: readonly NamedUsage[], name: 'calls' | 'units' | 'refused' | 'bytes'): number {
   return rows.reduce((total, row) => total + (row[name] ?? 0), 0)
 }
-
-const DAY_MS = 86_400_000
 
 /** Complete days as days, the last one included; other periods to the second. */
 function periodText({ fromMs, toMs }: UsagePeriod): string {
