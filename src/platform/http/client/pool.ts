@@ -4,7 +4,7 @@
  * bodies over as a stream. Streaming calls to other servers go through `client.ts`.
  */
 import assert from 'node:assert/strict'
-import type { Clock } from '../../../core/clock.ts'
+import type { Clock, Timer } from '../../../core/clock.ts'
 import { BufferPool } from '../../net/buffer-pool.ts'
 import { hostHeader, type PinnedAddress } from '../../net/pinned-address.ts'
 import { createWriteBatching } from '../../net/write-batching.ts'
@@ -86,208 +86,230 @@ const POOLED_BODY_BYTES_MAX = 4 * 1024 * 1024
 /** A connection is closed this long before the server would close it, so that no call is sent into the close. */
 const IDLE_HINT_MARGIN_MS = 1000
 
-export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpPoolDeps): HttpPool {
-  const settings = { ...DEFAULTS, ...given }
-  const bodies = new BufferPool({ pooledBytesMax: POOLED_BODY_BYTES_MAX, largeBytes: settings.bufferedBytesMax })
-  const options = { ...settings, bodies }
-  const head = requestHead(address, options.headers ?? {})
-  const readBuffer = Buffer.allocUnsafeSlow(READ_BYTES)
-  const writes = createWriteBatching()
-  const connections = new Set<HttpConnection>()
+export function createHttpPool(options: HttpPoolOptions, deps: HttpPoolDeps): HttpPool {
+  return new ConnectionPool(options, deps)
+}
+
+class ConnectionPool implements HttpPool {
+  readonly #options: typeof DEFAULTS & HttpPoolOptions & { readonly bodies: BufferPool }
+  readonly #clock: Clock
+  readonly #address: PinnedAddress
+  readonly #head: string
+  readonly #readBuffer = Buffer.allocUnsafeSlow(READ_BYTES)
+  readonly #writes = createWriteBatching()
+  readonly #connections = new Set<HttpConnection>()
   // The last one used is used next: it is the least likely to be dead, and surplus ones reach the idle timeout.
-  const idle: HttpConnection[] = []
-  const shares = new ConnectionShares<HttpExchange>(options)
-  let connecting = 0
-  let resolving = 0
+  readonly #idle: HttpConnection[] = []
+  readonly #shares: ConnectionShares<HttpExchange>
+  readonly #sweeping: Timer
+  #connecting = 0
+  #resolving = 0
   /** Time of the last sweep: precise enough for the idle timeout. */
-  let sweptMs = clock.monotonicMs()
-  let isClosed = false
+  #sweptMs: number
+  #isClosed = false
 
-  const events: HttpConnectionEvents = {
-    onReady(connection) {
-      connecting -= 1
-      connection.idleUntilMs = clock.monotonicMs() + options.idleMs
-      idle.push(connection)
-      serveWaiting()
-    },
-    onIdle(connection, idleHintMs) {
-      release(connection)
-      const hintMs = idleHintMs === undefined ? Number.POSITIVE_INFINITY : idleHintMs - IDLE_HINT_MARGIN_MS
-      connection.idleUntilMs = sweptMs + Math.min(options.idleMs, hintMs)
-      if (hintMs <= 0 && shares.waiting === 0) connection.destroy('closed', 'not kept')
-      else {
-        idle.push(connection)
-        serveWaiting()
-      }
-    },
-    onClosed(connection, { was, cause, message }) {
-      connections.delete(connection)
-      if (was === 'busy') release(connection)
-      else if (was === 'idle') removeIdle(connection)
-      else {
-        connecting -= 1
-        address.lost('unreachable')
-        // Where other connections are open the server is there, only late: the call waits on, for the next one that is free, until its own deadline.
-        const isOnlyLate = cause === 'deadline' && shares.busy + idle.length > 0
-        if (!isOnlyLate) failNext('connect', message)
-      }
-      serveWaiting()
-    },
+  constructor(given: HttpPoolOptions, { clock, address }: HttpPoolDeps) {
+    const settings = { ...DEFAULTS, ...given }
+    const bodies = new BufferPool({ pooledBytesMax: POOLED_BODY_BYTES_MAX, largeBytes: settings.bufferedBytesMax })
+    this.#options = { ...settings, bodies }
+    this.#clock = clock
+    this.#address = address
+    this.#head = requestHead(address, settings.headers ?? {})
+    this.#shares = new ConnectionShares<HttpExchange>(settings)
+    this.#sweptMs = clock.monotonicMs()
+    this.#sweeping = clock.setRepeating(SWEEP_MS, () => this.#sweep())
+    this.#sweeping.unref?.()
   }
 
-  function removeIdle(connection: HttpConnection): void {
-    const index = idle.indexOf(connection)
-    if (index !== -1) idle.splice(index, 1)
+  get inFlight(): number {
+    return this.#shares.busy + this.#shares.waiting
   }
 
-  function send(connection: HttpConnection, exchange: HttpExchange): void {
-    shares.send(exchange.share)
+  get connections(): number {
+    return this.#connections.size
+  }
+
+  call(request: HttpRequest, done: (outcome: HttpOutcome) => void): { abort(): void } {
+    const { body, bodyBytes = Buffer.byteLength(body), nowMs = this.#clock.monotonicMs(), movableUntil } = request
+    const share = this.#shares.of(request.owner)
+    const exchange = new HttpExchange(
+      { body, bodyBytes, deadlineAtMs: nowMs + request.deadlineMs, movableUntil, share },
+      { options: this.#options, clock: this.#clock, done },
+    )
+    const connection = this.#isClosed || !this.#shares.mayBeSent(share) ? undefined : this.#idle.pop()
+    if (connection !== undefined) this.#send(connection, exchange)
+    else this.#wait(exchange)
+    return { abort: () => this.#abort(exchange) }
+  }
+
+  giveUp(): void {
+    for (const exchange of [...this.#shares.allWaiting()])
+      if (exchange.movableUntil !== undefined) this.#failWaiting(exchange, 'silent', SILENT)
+    for (const connection of [...this.#connections]) {
+      const { exchange } = connection
+      if (exchange?.movableUntil === 'response' && !exchange.hasReply) connection.destroy('silent', SILENT)
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#isClosed = true
+    this.#sweeping.cancel()
+    for (const exchange of [...this.#shares.allWaiting()]) this.#failWaiting(exchange, 'closed', REFUSED.closed)
+    for (const connection of [...this.#connections]) connection.destroy('closed', REFUSED.closed)
+  }
+
+  #send(connection: HttpConnection, exchange: HttpExchange): void {
+    this.#shares.send(exchange.share)
     connection.share = exchange.share
     connection.send(exchange)
   }
 
-  function release(connection: HttpConnection): void {
-    if (connection.share !== undefined) shares.release(connection.share)
-    connection.share = undefined
+  #wait(exchange: HttpExchange): void {
+    const cause = this.#whyRefused(exchange)
+    if (cause === undefined) {
+      this.#shares.wait(exchange)
+      this.#openForWaiting()
+    } else {
+      this.#shares.forgetUnused(exchange.share)
+      queueMicrotask(() => exchange.fail('not-sent', cause, REFUSED[cause]))
+    }
   }
 
   /** Why a call without a connection may not wait for one. */
-  function whyRefused({ share }: HttpExchange): keyof typeof REFUSED | undefined {
-    if (isClosed) return 'closed'
-    if (shares.waiting >= options.waitingMax) return 'busy'
-    return shares.mayWait(share) ? undefined : 'share'
+  #whyRefused({ share }: HttpExchange): keyof typeof REFUSED | undefined {
+    if (this.#isClosed) return 'closed'
+    if (this.#shares.waiting >= this.#options.waitingMax) return 'busy'
+    return this.#shares.mayWait(share) ? undefined : 'share'
   }
 
-  /** Sends waiting calls over idle connections, perhaps several: calls may have waited for their owner's share alone. */
-  function serveWaiting(): void {
-    if (shares.waiting === 0) return
-    while (idle.length > 0) {
-      const exchange = shares.next()
-      if (exchange === undefined) break
-      send(idle.pop() as HttpConnection, exchange)
-      shares.stopWaiting(exchange)
-    }
-    openForWaiting()
+  #abort(exchange: HttpExchange): void {
+    if (exchange.isOver) return
+    if (this.#shares.stopWaiting(exchange)) exchange.fail('not-sent', 'aborted', 'aborted')
+    else exchange.connection?.destroy('aborted', 'aborted')
   }
 
-  /** Opens as many connections as waiting calls can use, within the limits. */
-  function openForWaiting(): void {
-    const { connectionsMax, connectingMax } = options
-    const mayOpen = () => connections.size + resolving < connectionsMax
-    if (isClosed || !mayOpen()) return
-    const wanted = Math.min(shares.sendable, connectingMax)
-    while (connecting < wanted && mayOpen()) open()
-  }
-
-  function open(): void {
-    connecting += 1
-    const ip = address.known()
-    if (ip !== undefined) return openTo(ip)
-    resolving += 1
-    void address.current().then((outcome) => {
-      resolving -= 1
-      if (outcome.ok && !isClosed) return openTo(outcome.ip)
-      connecting -= 1
-      if (!outcome.ok) failNext(outcome.reason === 'refused' ? 'address' : 'connect', outcome.message)
-      openForWaiting()
-    })
-  }
-
-  function openTo(ip: string): void {
-    const { remote } = address
-    const connection = new HttpConnection(
-      { remote, ip, head, ca: options.ca, readBuffer, writes, ...(options.reader ? { reader: options.reader } : {}) },
-      events,
-      clock.monotonicMs(),
-    )
-    connections.add(connection)
-  }
-
-  /** A connection is opened for one call: when that fails, one call fails that would have been sent over it. */
-  function failNext(cause: HttpCause, message: string): void {
-    const exchange = shares.next()
-    if (exchange === undefined) return
-    shares.stopWaiting(exchange)
+  #failWaiting(exchange: HttpExchange, cause: HttpCause, message: string): void {
+    this.#shares.stopWaiting(exchange)
     exchange.fail('not-sent', cause, message)
   }
 
-  const sweep = clock.setRepeating(SWEEP_MS, () => {
-    const nowMs = clock.monotonicMs()
-    sweptMs = nowMs
-    if (shares.busy === 0) bodies.clear()
-    for (const exchange of shares.allWaiting()) {
-      if (exchange.deadlineAtMs > nowMs) continue
-      shares.stopWaiting(exchange)
-      exchange.fail('not-sent', 'deadline', 'no connection in time')
+  /** Sends waiting calls over idle connections, perhaps several: calls may have waited for their owner's share alone. */
+  #serveWaiting(): void {
+    if (this.#shares.waiting === 0) return
+    while (this.#idle.length > 0) {
+      const exchange = this.#shares.next()
+      if (exchange === undefined) break
+      this.#send(this.#idle.pop() as HttpConnection, exchange)
+      this.#shares.stopWaiting(exchange)
     }
-    for (const connection of connections) {
+    this.#openForWaiting()
+  }
+
+  /** Opens as many connections as waiting calls can use, within the limits. */
+  #openForWaiting(): void {
+    const { connectionsMax, connectingMax } = this.#options
+    const mayOpen = () => this.#connections.size + this.#resolving < connectionsMax
+    if (this.#isClosed || !mayOpen()) return
+    const wanted = Math.min(this.#shares.sendable, connectingMax)
+    while (this.#connecting < wanted && mayOpen()) this.#open()
+  }
+
+  #open(): void {
+    this.#connecting += 1
+    const ip = this.#address.known()
+    if (ip !== undefined) return this.#openTo(ip)
+    this.#resolving += 1
+    void this.#address.current().then((outcome) => {
+      this.#resolving -= 1
+      if (outcome.ok && !this.#isClosed) return this.#openTo(outcome.ip)
+      this.#connecting -= 1
+      if (!outcome.ok) this.#failNext(outcome.reason === 'refused' ? 'address' : 'connect', outcome.message)
+      this.#openForWaiting()
+    })
+  }
+
+  #openTo(ip: string): void {
+    const { remote } = this.#address
+    const { ca, reader } = this.#options
+    const connection = new HttpConnection(
+      {
+        remote,
+        ip,
+        head: this.#head,
+        ca,
+        readBuffer: this.#readBuffer,
+        writes: this.#writes,
+        ...(reader && { reader }),
+      },
+      this.#events,
+      this.#clock.monotonicMs(),
+    )
+    this.#connections.add(connection)
+  }
+
+  /** A connection is opened for one call: when that fails, one call fails that would have been sent over it. */
+  #failNext(cause: HttpCause, message: string): void {
+    const exchange = this.#shares.next()
+    if (exchange !== undefined) this.#failWaiting(exchange, cause, message)
+  }
+
+  readonly #events: HttpConnectionEvents = {
+    onReady: (connection) => {
+      this.#connecting -= 1
+      connection.idleUntilMs = this.#clock.monotonicMs() + this.#options.idleMs
+      this.#idle.push(connection)
+      this.#serveWaiting()
+    },
+    onIdle: (connection, idleHintMs) => {
+      this.#release(connection)
+      const hintMs = idleHintMs === undefined ? Number.POSITIVE_INFINITY : idleHintMs - IDLE_HINT_MARGIN_MS
+      connection.idleUntilMs = this.#sweptMs + Math.min(this.#options.idleMs, hintMs)
+      if (hintMs <= 0 && this.#shares.waiting === 0) return connection.destroy('closed', 'not kept')
+      this.#idle.push(connection)
+      this.#serveWaiting()
+    },
+    onClosed: (connection, { was, cause, message }) => {
+      this.#connections.delete(connection)
+      if (was === 'busy') this.#release(connection)
+      else if (was === 'idle') this.#removeIdle(connection)
+      else this.#onNotConnected(cause, message)
+      this.#serveWaiting()
+    },
+  }
+
+  #onNotConnected(cause: HttpCause, message: string): void {
+    this.#connecting -= 1
+    this.#address.lost('unreachable')
+    // Where other connections are open the server is there, only late: the call waits on, for the next one that is free, until its own deadline.
+    const isOnlyLate = cause === 'deadline' && this.#shares.busy + this.#idle.length > 0
+    if (!isOnlyLate) this.#failNext('connect', message)
+  }
+
+  #release(connection: HttpConnection): void {
+    if (connection.share !== undefined) this.#shares.release(connection.share)
+    connection.share = undefined
+  }
+
+  #removeIdle(connection: HttpConnection): void {
+    const index = this.#idle.indexOf(connection)
+    if (index !== -1) this.#idle.splice(index, 1)
+  }
+
+  #sweep(): void {
+    const nowMs = this.#clock.monotonicMs()
+    this.#sweptMs = nowMs
+    if (this.#shares.busy === 0) this.#options.bodies.clear()
+    for (const exchange of this.#shares.allWaiting())
+      if (exchange.deadlineAtMs <= nowMs) this.#failWaiting(exchange, 'deadline', 'no connection in time')
+    for (const connection of this.#connections) {
       const { exchange } = connection
       if (exchange !== undefined) {
         if (exchange.deadlineAtMs <= nowMs) connection.destroy('deadline', 'no response in time')
       } else if (connection.isConnecting) {
-        if (nowMs - connection.openedAtMs >= options.connectTimeoutMs)
+        if (nowMs - connection.openedAtMs >= this.#options.connectTimeoutMs)
           connection.destroy('deadline', 'no connection in time')
       } else if (connection.idleUntilMs <= nowMs) connection.destroy('closed', 'idle')
     }
-  })
-  sweep.unref?.()
-
-  return {
-    call(
-      { body, bodyBytes = Buffer.byteLength(body), deadlineMs, nowMs = clock.monotonicMs(), movableUntil, owner },
-      done,
-    ) {
-      const share = shares.of(owner)
-      const exchange = new HttpExchange(
-        { body, bodyBytes, deadlineAtMs: nowMs + deadlineMs, movableUntil, share },
-        { options, clock, done },
-      )
-      const connection = isClosed || !shares.mayBeSent(share) ? undefined : idle.pop()
-      if (connection !== undefined) send(connection, exchange)
-      else {
-        const cause = whyRefused(exchange)
-        if (cause === undefined) {
-          shares.wait(exchange)
-          openForWaiting()
-        } else {
-          shares.forgetUnused(share)
-          queueMicrotask(() => exchange.fail('not-sent', cause, REFUSED[cause]))
-        }
-      }
-      return {
-        abort() {
-          if (exchange.isOver) return
-          if (shares.stopWaiting(exchange)) exchange.fail('not-sent', 'aborted', 'aborted')
-          else exchange.connection?.destroy('aborted', 'aborted')
-        },
-      }
-    },
-    giveUp() {
-      for (const exchange of [...shares.allWaiting()]) {
-        if (exchange.movableUntil === undefined) continue
-        shares.stopWaiting(exchange)
-        exchange.fail('not-sent', 'silent', SILENT)
-      }
-      for (const connection of [...connections]) {
-        const { exchange } = connection
-        if (exchange?.movableUntil === 'response' && !exchange.hasReply) connection.destroy('silent', SILENT)
-      }
-    },
-    get inFlight() {
-      return shares.busy + shares.waiting
-    },
-    get connections() {
-      return connections.size
-    },
-    [Symbol.dispose]() {
-      isClosed = true
-      sweep.cancel()
-      for (const exchange of [...shares.allWaiting()]) {
-        shares.stopWaiting(exchange)
-        exchange.fail('not-sent', 'closed', REFUSED.closed)
-      }
-      for (const connection of [...connections]) connection.destroy('closed', REFUSED.closed)
-    },
   }
 }
 
