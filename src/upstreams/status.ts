@@ -1,6 +1,6 @@
 import type { BreakerState } from './breaker.ts'
 import type { NodeState, UpstreamNode } from './node.ts'
-import type { WsLinks } from './ws-links.ts'
+import type { WsLinks } from './ws/links.ts'
 
 /** One node for the operator, without address and credential. */
 export type NodeStatus = {

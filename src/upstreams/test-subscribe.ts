@@ -1,5 +1,5 @@
 import type { Upstream } from './upstream.ts'
-import type { LinkSubscription } from './ws-link-subscriptions.ts'
+import type { LinkSubscription } from './ws/link-subscriptions.ts'
 
 export const account = (key: string) => ({
   method: 'accountSubscribe',

@@ -8,7 +8,7 @@ import type { Pool } from './pool/pool.ts'
 import type { UpstreamResponse } from './response.ts'
 import type { RetryBudget } from './retry-budget.ts'
 import type { SlotLength } from './slot-length.ts'
-import type { WsLinks } from './ws-links.ts'
+import type { WsLinks } from './ws/links.ts'
 
 /** The nodes of one subscription, or those shared by all without dedicated nodes. */
 export type Upstream = {

@@ -26,7 +26,7 @@ import { parseAddressPort } from '../../src/platform/net/ip-range.ts'
 import { decodeBase58 } from '../../src/solana/crypto/base58.ts'
 import { readRequestBody } from '../../src/solana/json/json-rpc.ts'
 import { contextSlotOf, errorCodeOf, isJsonRpcBody, slotResultOf } from '../../src/upstreams/extract-slot.ts'
-import { readNotification } from '../../src/upstreams/ws-frame-id.ts'
+import { readNotification } from '../../src/upstreams/ws/frame-id.ts'
 
 /** A function that scans external text, with its worst-case inputs, each a function of the length. */
 export type Scanner = {

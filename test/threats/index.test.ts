@@ -203,7 +203,7 @@ const HELD: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
   ],
   F6: [
     ['test/faults/gateway-ws.test.ts', 'F6: '],
-    ['src/upstreams/ws-links.test.ts', 'F6: '],
+    ['src/upstreams/ws/links.test.ts', 'F6: '],
     ['test/behaviours/ws-gateway-loss.test.ts', 'loses none of several hundred'],
   ],
   F7: [

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { seedFor } from '../core/test-seed.ts'
-import { readNotification } from './ws-frame-id.ts'
+import { seedFor } from '../../core/test-seed.ts'
+import { readNotification } from './frame-id.ts'
 
 function idOf(text: string): string | undefined {
   const frame = Buffer.from(text)

@@ -1,7 +1,7 @@
-import { setBounded } from '../core/bounded-map.ts'
-import type { LossReason, NodeMeter } from './metrics.ts'
-import type { Notification } from './ws-frame-id.ts'
-import { createWsUnsubscribes } from './ws-unsubscribes.ts'
+import { setBounded } from '../../core/bounded-map.ts'
+import type { LossReason, NodeMeter } from '../metrics.ts'
+import type { Notification } from './frame-id.ts'
+import { createWsUnsubscribes } from './unsubscribes.ts'
 
 /** A subscribe for a node. `params` is JSON text and is sent as it is. */
 export type WsSubscribe = {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { LinkSubscriptions, type WsSubscribe } from './ws-link-subscriptions.ts'
+import { LinkSubscriptions, type WsSubscribe } from './link-subscriptions.ts'
 
 const REQUEST = { method: 'accountSubscribe', params: '["a"]', unsubscribe: 'accountUnsubscribe' } as WsSubscribe
 

@@ -1,15 +1,15 @@
-import type { Clock, Timer } from '../core/clock.ts'
-import { openWsClient, type WsClient, type WsLoss } from '../platform/ws/client.ts'
-import type { LossReason, NodeMeter } from './metrics.ts'
-import type { Endpoint } from './node.ts'
-import { readNotification } from './ws-frame-id.ts'
+import type { Clock, Timer } from '../../core/clock.ts'
+import { openWsClient, type WsClient, type WsLoss } from '../../platform/ws/client.ts'
+import type { LossReason, NodeMeter } from '../metrics.ts'
+import type { Endpoint } from '../node.ts'
+import { readNotification } from './frame-id.ts'
 import {
   LinkSubscriptions,
   type SentSubscription,
   type WsResponse,
   type WsSubscribe,
   type WsSubscriptionEvents,
-} from './ws-link-subscriptions.ts'
+} from './link-subscriptions.ts'
 
 /** One WebSocket connection to a node, shared by many subscriptions. */
 export type WsLink = {

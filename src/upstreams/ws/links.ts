@@ -1,11 +1,11 @@
-import type { Clock } from '../core/clock.ts'
-import { errorCodeOf } from './extract-slot.ts'
-import type { LossReason, UpstreamsMetrics } from './metrics.ts'
-import type { UpstreamNode } from './node.ts'
-import type { ConnectionOptions, HealthOptions } from './options.ts'
-import type { ClientView, Pool } from './pool/pool.ts'
-import { openWsLink, type WsLink } from './ws-link.ts'
-import type { LinkSubscription, WsSubscribe, WsSubscriptionEvents } from './ws-link-subscriptions.ts'
+import type { Clock } from '../../core/clock.ts'
+import { errorCodeOf } from '../extract-slot.ts'
+import type { LossReason, UpstreamsMetrics } from '../metrics.ts'
+import type { UpstreamNode } from '../node.ts'
+import type { ConnectionOptions, HealthOptions } from '../options.ts'
+import type { ClientView, Pool } from '../pool/pool.ts'
+import { openWsLink, type WsLink } from './link.ts'
+import type { LinkSubscription, WsSubscribe, WsSubscriptionEvents } from './link-subscriptions.ts'
 
 /** The WebSocket connections to the nodes of a pool, which are added and removed here too. Each node with a WebSocket endpoint has one from the start, which reports its slot. */
 export type WsLinks = Disposable & {

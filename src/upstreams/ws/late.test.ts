@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import { startFakeNode } from '../../test/faults/fake-node.ts'
-import { startRig } from '../../test/faults/upstreams-rig.ts'
-import { type Clock, createManualClock } from '../core/clock.ts'
-import { until } from '../platform/process/test-wait.ts'
-import { account, subscribe } from './test-subscribe.ts'
+import { startFakeNode } from '../../../test/faults/fake-node.ts'
+import { startRig } from '../../../test/faults/upstreams-rig.ts'
+import { type Clock, createManualClock } from '../../core/clock.ts'
+import { until } from '../../platform/process/test-wait.ts'
+import { account, subscribe } from '../test-subscribe.ts'
 
 const NO_EVENTS = { onReady() {}, onRefused() {}, onNotification() {}, onLost() {} }
 

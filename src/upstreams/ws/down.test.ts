@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startFakeNode } from '../../test/faults/fake-node.ts'
-import { startFaultProxy } from '../../test/faults/fault-proxy.ts'
-import { createSeededRandom } from '../core/random.ts'
-import { systemClock } from '../platform/process/clock.ts'
-import { until } from '../platform/process/test-wait.ts'
-import { silentLogger } from '../platform/telemetry/logger.ts'
-import { createMetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
-import { parseUpstreamsOptions } from './options.ts'
-import { startUpstreams } from './service.ts'
+import { startFakeNode } from '../../../test/faults/fake-node.ts'
+import { startFaultProxy } from '../../../test/faults/fault-proxy.ts'
+import { createSeededRandom } from '../../core/random.ts'
+import { systemClock } from '../../platform/process/clock.ts'
+import { until } from '../../platform/process/test-wait.ts'
+import { silentLogger } from '../../platform/telemetry/logger.ts'
+import { createMetricsRegistry } from '../../platform/telemetry/metrics-registry.ts'
+import { parseUpstreamsOptions } from '../options.ts'
+import { startUpstreams } from '../service.ts'
 
 test('reports degraded while no node takes WebSocket connections, though calls are served', async () => {
   await using node = await startFakeNode()

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type FakeNode, startFakeNode } from '../../test/faults/fake-node.ts'
-import { startFaultProxy } from '../../test/faults/fault-proxy.ts'
-import { advanceUntil, startRig } from '../../test/faults/upstreams-rig.ts'
-import { createManualClock } from '../core/clock.ts'
-import { systemClock } from '../platform/process/clock.ts'
-import { until } from '../platform/process/test-wait.ts'
-import { account, subscribe } from './test-subscribe.ts'
+import { type FakeNode, startFakeNode } from '../../../test/faults/fake-node.ts'
+import { startFaultProxy } from '../../../test/faults/fault-proxy.ts'
+import { advanceUntil, startRig } from '../../../test/faults/upstreams-rig.ts'
+import { createManualClock } from '../../core/clock.ts'
+import { systemClock } from '../../platform/process/clock.ts'
+import { until } from '../../platform/process/test-wait.ts'
+import { account, subscribe } from '../test-subscribe.ts'
 
 async function oneNode(node: FakeNode, more: object = {}) {
   const rig = await startRig({
