@@ -1,9 +1,9 @@
 import type { Clock } from '../../core/clock.ts'
-import { errorCodeOf } from '../extract-slot.ts'
-import type { LossReason, UpstreamsMetrics } from '../metrics.ts'
+import type { UpstreamsMetrics } from '../metrics.ts'
 import type { UpstreamNode } from '../node.ts'
 import type { ConnectionOptions, HealthOptions } from '../options.ts'
 import type { ClientView, Pool } from '../pool/pool.ts'
+import { subscribeCounted } from './counted-subscription.ts'
 import { openWsLink, type WsLink } from './link.ts'
 import type { LinkSubscription, WsSubscribe, WsSubscriptionEvents } from './link-subscriptions.ts'
 
@@ -37,10 +37,6 @@ export type WsLinksDeps = {
 
 /** How often nodes without a connection are checked; the backoff decides whether one is opened. */
 const REOPEN_MS = 100
-/** A node that has not responded to a subscribe in this time is late. */
-const OVERDUE_MS = 2000
-/** Parse error, invalid request, method not found, invalid params (JSON-RPC 2.0): the request may be wrong, or of a kind that the node lacks. */
-const FAULTS_OF_REQUEST: readonly (number | undefined)[] = [-32_700, -32_600, -32_601, -32_602]
 
 export function createWsLinks(
   pool: Pool,
@@ -116,72 +112,13 @@ export function createWsLinks(
     for (const link of [...(links.get(node) ?? [])]) link.cut('closed')
   }
 
-  /** One subscribe: notes at the endpoint whether its node accepts subscriptions. A node that does not has the fewest, and would get every new one. */
-  function startAttempt({ ws: endpoint }: UpstreamNode) {
-    let isOver = false
-    const failed = () => {
-      // Those that fail at the same time are one failure.
-      if (!isOver && endpoint?.refusals.isActive === false) endpoint.refusals.recordFailure()
-      isOver = true
-    }
-    return {
-      worked() {
-        isOver = true
-        endpoint?.refusals.recordSuccess()
-      },
-      refused(response: string) {
-        if (isFaultOfNode(response)) failed()
-        isOver = true
-      },
-      closed(sentAtMs: number) {
-        if (clock.monotonicMs() - sentAtMs >= OVERDUE_MS) failed()
-        isOver = true
-      },
-    }
-  }
-
   function subscribeAt(
     node: UpstreamNode,
     request: WsSubscribe,
     events: WsSubscriptionEvents,
   ): LinkSubscription | undefined {
     const link = linkFor(node)
-    if (link === undefined) return undefined
-    const attempt = startAttempt(node)
-    node.openStreams.add('ws')
-    let isCounted = true
-    const uncount = () => {
-      if (isCounted) node.openStreams.remove('ws')
-      isCounted = false
-    }
-    const subscription = link.subscribe(request, {
-      ...events,
-      onReady() {
-        attempt.worked()
-        events.onReady()
-      },
-      onRefused(response) {
-        attempt.refused(response)
-        uncount()
-        events.onRefused(response)
-      },
-      // The link has subtracted all of its subscriptions already.
-      onLost(reason: LossReason) {
-        isCounted = false
-        events.onLost(reason)
-      },
-    })
-    return {
-      nodeName: subscription.nodeName,
-      get isSent() {
-        return subscription.isSent
-      },
-      close(isEndedByNode) {
-        uncount()
-        if (subscription.sentAtMs !== undefined) attempt.closed(subscription.sentAtMs)
-        subscription.close(isEndedByNode)
-      },
-    }
+    return link && subscribeCounted({ node, link, clock }, request, events)
   }
 
   return {
@@ -219,8 +156,4 @@ export function createWsLinks(
       for (const ofNode of links.values()) for (const link of [...ofNode]) link.cut('closed')
     },
   }
-}
-
-function isFaultOfNode(response: string): boolean {
-  return !FAULTS_OF_REQUEST.includes(errorCodeOf(Buffer.from(response)))
 }
