@@ -16,7 +16,8 @@ import { configSchema } from '../config/config.ts'
 import { withPort } from '../config/listener.ts'
 import { createHealthReports } from './health-reports.ts'
 import type { ThreadReady } from './start-data.ts'
-import { methodsOf, startSupervisedThread, youngMibOf } from './supervised-thread.ts'
+import { methodsOf, startSupervisedThread } from './supervised-thread.ts'
+import { youngMibOf } from './thread-instance.ts'
 
 const ENTRY = new URL('../../../../test/support/echo-thread.ts', import.meta.url)
 

@@ -3,22 +3,12 @@ import type { BaseDeps } from '../../../platform/process/base-deps.ts'
 import type { ControlMethods } from '../../../platform/process/control-socket.ts'
 import type { Lifecycle } from '../../../platform/process/lifecycle.ts'
 import { type InstanceEvents, supervise } from '../../../platform/process/supervise.ts'
-import {
-  type ChannelMessage,
-  createThreadChannel,
-  errorFrom,
-  type Offered,
-} from '../../../platform/process/thread-channel.ts'
-import { startWorker, type WorkerThread } from '../../../platform/process/worker.ts'
-import type { RefusalLog } from '../../../platform/telemetry/refusal-log.ts'
 import type { NodesOptions } from '../../../upstreams/node-spec.ts'
 import type { NodeStatus } from '../../../upstreams/status.ts'
-import type { Config } from '../config/config.ts'
-import { isTrial } from '../config/served.ts'
 import type { Rendered } from '../documents/documents.ts'
-import type { HealthReports } from './health-reports.ts'
-import type { ControlPlaneSide, GatewayMethods, ServiceChannel, ThreadSide } from './protocol.ts'
+import type { ServiceChannel } from './protocol.ts'
 import type { Address, ThreadReady, ThreadReport, ThreadStart } from './start-data.ts'
+import { CLOSE_MS, ThreadInstance, type ThreadInstanceDeps } from './thread-instance.ts'
 
 export type SupervisedThreadOptions = {
   readonly name: string
@@ -29,21 +19,13 @@ export type SupervisedThreadOptions = {
   reserve?: (() => Promise<AsyncDisposable>) | undefined
 }
 
-export type SupervisedThreadDeps = BaseDeps & {
-  readonly lifecycle: Pick<Lifecycle, 'degraded' | 'recovered'>
-  readonly health: HealthReports
-  readonly refusals: Pick<RefusalLog, 'note'>
-  /** Writes a line of the thread's log. */
-  readonly writeLog: (line: string) => void
-  readonly methods: Offered<ControlPlaneSide>['methods'] & Partial<GatewayMethods>
-  /** Those that are not about this instance of the thread. */
-  readonly notifications: Omit<ControlPlaneSide['notifications'], InstanceNotification>
-  /** The thread serves: the moment to send what has changed since its start data was made. */
-  readonly onReady?: (channel: ServiceChannel) => void
-  readonly onRestart?: () => void
-  /** The thread has ended, by itself or on request: what it held in shared memory can be reclaimed. Its next instance waits for it. */
-  readonly onEnd?: () => void | Promise<void>
-}
+export type SupervisedThreadDeps = BaseDeps &
+  ThreadInstanceDeps & {
+    readonly lifecycle: Pick<Lifecycle, 'degraded' | 'recovered'>
+    /** The thread serves: the moment to send what has changed since its start data was made. */
+    readonly onReady?: (channel: ServiceChannel) => void
+    readonly onRestart?: () => void
+  }
 
 /** A service in a thread of its own, seen from the control plane. It is restarted when it dies. */
 export type SupervisedThread = AsyncDisposable & {
@@ -72,27 +54,10 @@ const RESTART = { firstMs: 200, maxMs: 30_000 }
 const RESET_AFTER_MS = 60_000
 /** A thread whose event loop is blocked for this long is replaced. */
 const LIVENESS_MS = 30_000
-/** A start may take minutes while its event loop runs, for instance until a database is open. The operator should know what it waits for. */
-const SLOW_START_MS = 30_000
-/** How often an instance that waits for its ports counts as alive: less than a quarter of `LIVENESS_MS`. */
-const RESERVING_MS = 5000
-const CLOSE_MS = 5000
 /** A thread that is busy for longer is shown as it was. */
 const REFRESH_MS = 500
-/** As the launcher gives the main thread: three semi-spaces of 4 MiB. In a trial half of it, which is enough for some calls a second. */
-const YOUNG_MIB = 12
-const TRIAL_YOUNG_MIB = 6
-const MIB = 2 ** 20
 /** Beyond the time that the service itself has. */
 const DRAIN_MORE_MS = 1000
-
-type InstanceNotification = 'log' | 'degraded' | 'recovered' | 'refused' | 'alive' | 'ready' | 'report' | 'failed'
-
-type Instance = AsyncDisposable & { readonly channel: ServiceChannel }
-
-export function youngMibOf(config: Config): number {
-  return isTrial(config) ? TRIAL_YOUNG_MIB : YOUNG_MIB
-}
 
 /** Starts the thread and waits until its service serves. Throws what the service throws at its first start. */
 export async function startSupervisedThread(
@@ -100,7 +65,7 @@ export async function startSupervisedThread(
   deps: SupervisedThreadDeps,
 ): Promise<SupervisedThread> {
   const { name, entry } = options
-  const { clock, random, health, lifecycle } = deps
+  const { clock, random, lifecycle } = deps
   const log = deps.log.child({ thread: name })
   const part = `thread ${name}`
   let ready: ThreadReady | undefined
@@ -109,85 +74,32 @@ export async function startSupervisedThread(
   let isLameDuck = false
   let isDrained = false
 
-  function open(events: InstanceEvents): Instance {
-    const notifications: ControlPlaneSide['notifications'] = {
-      ...deps.notifications,
-      log: deps.writeLog,
-      degraded: ({ part, reason }) => health.degraded(name, part, reason),
-      recovered: (part) => health.recovered(name, part),
-      refused: (refused) => deps.refusals.note(refused),
-      alive: () => events.alive(),
-      ready(now) {
-        ready = now
-        slowStart.cancel()
-        void reserved.disposeAsync()
-        if (documents !== undefined) channel.notify('documents', documents)
-        if (isLameDuck) channel.notify('lame-duck')
-        lifecycle.recovered(part)
-        deps.onReady?.(channel)
-        events.ready()
+  function open(events: InstanceEvents): ThreadInstance {
+    const instance = new ThreadInstance(
+      { name, entry, start: () => options.start(ready), reserve: ready && options.reserve },
+      {
+        alive: () => events.alive(),
+        ready(now) {
+          ready = now
+          if (documents !== undefined) instance.channel.notify('documents', documents)
+          if (isLameDuck) instance.channel.notify('lame-duck')
+          lifecycle.recovered(part)
+          deps.onReady?.(instance.channel)
+          events.ready()
+        },
+        report(now) {
+          report = now
+          events.alive()
+        },
+        failed: (error) => events.failed(error),
+        died: (error) => (isDrained ? endDrained(error) : events.failed(error)),
       },
-      report(now) {
-        report = now
-        events.alive()
-      },
-      failed: (error) => events.failed(errorFrom(error)),
-    }
-    const reserved = new AsyncDisposableStack()
-    let thread: WorkerThread<ChannelMessage> | undefined
-    let isClosed = false
-    const post = (message: ChannelMessage) => thread?.post(message)
-    const channel = createThreadChannel<ThreadSide>({ post, clock, methods: deps.methods, notifications })
-
-    function startThread(): void {
-      const data = options.start(ready)
-      thread = startWorker<ChannelMessage, ChannelMessage>(entry, data, {
-        onMessage: (message) => channel.receive(message),
-        onDeath: (error) => (isDrained ? endDrained(error) : events.failed(error)),
-        endMs: CLOSE_MS,
-        youngMib: youngMibOf(data.settings.config),
-        // One thread cannot take more than the process may have; the memory guard refuses work before that.
-        oldMib: Math.ceil(data.settings.config.memory.residentBytesMax / MIB),
-      })
-    }
-
-    /** Waits for the ports, which threads reserve one after another; reports `alive` meanwhile. */
-    async function reserveWaiting(reserve: () => Promise<AsyncDisposable>): Promise<AsyncDisposable> {
-      using _waiting = clock.setRepeating(RESERVING_MS, () => events.alive())
-      return await reserve()
-    }
-
-    async function startOnItsPorts(reserve: () => Promise<AsyncDisposable>): Promise<void> {
-      try {
-        reserved.use(await reserveWaiting(reserve))
-        if (!isClosed) startThread()
-      } catch (error) {
-        events.failed(error instanceof Error ? error : new Error(String(error)))
-      }
-    }
-
-    const starting =
-      ready === undefined || options.reserve === undefined ? startThread() : startOnItsPorts(options.reserve)
-    const slowStart = clock.setTimer(SLOW_START_MS, () =>
-      log.warn({ startingMs: SLOW_START_MS }, 'thread is still being started'),
+      { ...deps, log },
     )
-    slowStart.unref?.()
-    return {
-      channel,
-      async [Symbol.asyncDispose]() {
-        isClosed = true
-        slowStart.cancel()
-        channel.end(new Error(`the thread ${name} has ended`))
-        await starting
-        await thread?.[Symbol.asyncDispose]()
-        await reserved.disposeAsync()
-        health.ended(name)
-        await deps.onEnd?.()
-      },
-    }
+    return instance
   }
 
-  const supervised = supervise<Instance>(
+  const supervised = supervise<ThreadInstance>(
     { name: `the ${part}`, backoff: RESTART, resetAfterMs: RESET_AFTER_MS, livenessMs: LIVENESS_MS, firstStartsMax: 1 },
     {
       clock,
