@@ -1,10 +1,15 @@
 import { connectionsOf } from '../access/quota/permits.ts'
+import type { Notices } from '../admin/notices/service.ts'
+import type { Localnet } from '../localnet/service.ts'
+import type { ControlMethods } from '../platform/process/control-socket.ts'
 import type { Lifecycle, LifecycleOptions } from '../platform/process/lifecycle.ts'
+import type { Shreds } from '../shreds/service.ts'
 import { createSlotLength } from '../upstreams/slot-length.ts'
 import { followDedicatedNodes } from './compose/access/dedicated-nodes.ts'
 import { demoCard } from './compose/access/demo.ts'
 import { notifyChanges } from './compose/access/notify-changes.ts'
 import { accountMethodsOf } from './compose/account/methods.ts'
+import type { Config } from './compose/config/config.ts'
 import { createReload, type Reload } from './compose/config/reload.ts'
 import {
   EXECUTION_OFF,
@@ -19,7 +24,7 @@ import { openConsole } from './compose/pages/console.ts'
 import type { ReloadingDeps } from './compose/process/deps.ts'
 import { finishStart } from './compose/process/finish-start.ts'
 import { openProcess } from './compose/process/open-process.ts'
-import { type Operator, openOperator } from './compose/process/operator.ts'
+import { type Operator, type OperatorDeps, openOperator } from './compose/process/operator.ts'
 import { openAdmin, openSignIn } from './compose/services/admin.ts'
 import { openAdminHandlers } from './compose/services/admin-handlers.ts'
 import { openBilling } from './compose/services/billing.ts'
@@ -32,7 +37,8 @@ import { indexerMethods, type SenderDetails, senderMethods } from './compose/ser
 import { decodedPartOf, decodesShreds, openShreds, shredsMethods, tableNodesOf } from './compose/services/shreds.ts'
 import { openUpstreams, reloadNodes, upstreamsOfThreads } from './compose/services/upstreams.ts'
 import { openControlPlane } from './compose/threads/control-plane.ts'
-import { startServices, threadPlanOf } from './compose/threads/start-services.ts'
+import type { Address } from './compose/threads/start-data.ts'
+import { type Services, startServices, threadPlanOf } from './compose/threads/start-services.ts'
 import { methodsOf } from './compose/threads/supervised-thread.ts'
 
 export type ServeDeps = ReloadingDeps & {
@@ -89,14 +95,14 @@ export async function startServe(settings: Settings, options: ServeOptions, deps
 
   deps.starting?.throwIfAborted()
   const threads = opening.use(plane.threadsOn({ ...config.upstreams, nodes }))
-  const { gateway, sender, execution, indexer } = opening.use(
+  const services = opening.use(
     await startServices(settings, threads, {
       decoded: decodedPartOf(shreds),
       accountMethods: accountMethodsOf({ ...context, store, stateDir: settings.stateDir, shreds }),
     }),
   )
   deps.starting?.throwIfAborted()
-  const isExecutionOff = config.execution.enabled && execution === undefined
+  const isExecutionOff = config.execution.enabled && services.execution === undefined
   if (isExecutionOff) log.warn({ part: 'execution', reason: EXECUTION_OFF }, 'the execution service is off')
 
   const undecoded = undecodedReason(config, servedSections(config))
@@ -127,53 +133,77 @@ export async function startServe(settings: Settings, options: ServeOptions, deps
   const admin = await openIf(config.admin.enabled, async () =>
     openAdmin(settings, context, { store, handlers, oidc, page: (await openConsole({ log: context.log })).page }),
   )
-  const senderDetails = sender?.details as SenderDetails | undefined
+  const served: Served = { ...services, shreds, chain, admin, notices }
   const operator = opening.use(
     await openOperator(settings, {
       ...context,
-      addresses: {
-        shreds: shreds?.address,
-        ...chainAddresses(chain),
-        rpc: gateway.rpc,
-        ws: gateway.ws,
-        grpc: gateway.grpc,
-        entries: gateway.entries,
-        ...sender?.addresses,
-        ...execution?.addresses,
-        ...indexer?.addresses,
-        admin: admin?.address,
-      },
-      notes: {
-        ...(executionSource(config) === 'simulated' ? { execution: 'simulated data' } : {}),
-        ...scheduleNote('shreds', shreds?.status().schedule),
-        ...scheduleNote('sender', senderDetails?.schedule),
-      },
+      addresses: addressesOf(served),
+      notes: notesOf(config, served),
       off: isExecutionOff ? { execution: EXECUTION_OFF } : {},
       openedAccess,
       upstreams: allUpstreams,
       slotLength,
-      tipAccounts: senderDetails?.tipAccounts,
+      tipAccounts: senderDetailsOf(services)?.tipAccounts,
       connectionsOf: (id) => connectionsOf(access.permits.taken(id)),
       threads: threads.all,
       metrics: threads.metrics,
       onDocuments: threads.publishDocuments,
-      methods: {
-        reload,
-        ...gateway.methods,
-        ...shredsMethods(shreds),
-        ...localnetMethods(chain),
-        ...noticeMethods(notices),
-        ...methodsOf(sender, senderMethods(undefined)),
-        ...methodsOf(indexer, indexerMethods(undefined)),
-      },
+      methods: { reload, ...controlMethodsOf(served) },
     }),
   )
   started.operator = operator
   if (options.demo) deps.showCard(await demoCard(settings, context, { openedAccess, endpoints: operator.endpoints }))
 
+  const { gateway, sender, execution, indexer } = services
   const drains = { admin, bundle: gateway, sender, execution, indexer }
   finishStart(context, { operator, drains, opened: opening.move(), store: store.name })
   return { lifecycle, reload }
+}
+
+/** Every service of the process; undefined for those that do not run. */
+type Served = Services & {
+  readonly shreds: Shreds | undefined
+  readonly chain: Localnet | undefined
+  readonly admin: { readonly address: Address } | undefined
+  readonly notices: Notices | undefined
+}
+
+function senderDetailsOf({ sender }: Services): SenderDetails | undefined {
+  return sender?.details as SenderDetails | undefined
+}
+
+function addressesOf({ shreds, chain, gateway, sender, execution, indexer, admin }: Served): OperatorDeps['addresses'] {
+  return {
+    shreds: shreds?.address,
+    ...chainAddresses(chain),
+    rpc: gateway.rpc,
+    ws: gateway.ws,
+    grpc: gateway.grpc,
+    entries: gateway.entries,
+    ...sender?.addresses,
+    ...execution?.addresses,
+    ...indexer?.addresses,
+    admin: admin?.address,
+  }
+}
+
+function notesOf(config: Config, served: Served): Readonly<Record<string, string>> {
+  return {
+    ...(executionSource(config) === 'simulated' ? { execution: 'simulated data' } : {}),
+    ...scheduleNote('shreds', served.shreds?.status().schedule),
+    ...scheduleNote('sender', senderDetailsOf(served)?.schedule),
+  }
+}
+
+function controlMethodsOf({ shreds, chain, gateway, sender, indexer, notices }: Served): ControlMethods {
+  return {
+    ...gateway.methods,
+    ...shredsMethods(shreds),
+    ...localnetMethods(chain),
+    ...noticeMethods(notices),
+    ...methodsOf(sender, senderMethods(undefined)),
+    ...methodsOf(indexer, indexerMethods(undefined)),
+  }
 }
 
 /** Without a configuration there is no load balancer in front, so the lame-duck time is skipped. */
