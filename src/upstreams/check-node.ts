@@ -5,15 +5,9 @@ import { openWsClient } from '../platform/ws/client.ts'
 import { GetVersionResponseSchema } from '../solana/gen/geyser_pb.ts'
 import { decodeMessage } from '../solana/geyser/protobuf.ts'
 import { SLOT_MS_DEFAULT } from '../solana/slot-pace.ts'
+import { createNode } from './create-node.ts'
 import { lagLimitsOf } from './lag-limits.ts'
-import {
-  createNode,
-  type Endpoint,
-  type EndpointKind,
-  type NodeDeps,
-  type NodeSpec,
-  type UpstreamNode,
-} from './node.ts'
+import type { Endpoint, EndpointKind, NodeDeps, NodeSpec, UpstreamNode } from './node.ts'
 import type { HealthOptions, UpstreamsOptions } from './options.ts'
 import { slotMsOfSamples } from './probes/probe.ts'
 

@@ -1,5 +1,6 @@
 import { createGrpcLinks, type GrpcLinksDeps } from '../grpc-link.ts'
-import { createNode, type NodeDeps, type NodeSpec, type UpstreamNode } from '../node.ts'
+import { createNode } from '../create-node.ts'
+import type { NodeDeps, NodeSpec, UpstreamNode } from '../node.ts'
 import type { UpstreamsOptions } from '../options.ts'
 import { NO_PROBES } from '../probes/probe.ts'
 import { probeHere, type StartProbing } from '../probes/shared-probes.ts'
