@@ -1,5 +1,5 @@
-import { createGrpcLinks, type GrpcLinksDeps } from '../grpc-link.ts'
 import { createNode } from '../create-node.ts'
+import { createGrpcLinks, type GrpcLinksDeps } from '../grpc-link.ts'
 import type { NodeDeps, NodeSpec, UpstreamNode } from '../node.ts'
 import type { UpstreamsOptions } from '../options.ts'
 import { NO_PROBES } from '../probes/probe.ts'
