@@ -89,7 +89,7 @@ function openCalls({ hasOwnNodes = false } = {}) {
   const deps = { access, clock, log }
   const calls = createGeyserCalls(OPTIONS, {
     ...deps,
-    upstreams: { of: () => nodes, usesShared: () => !hasOwnNodes } as GeyserCallsDeps['upstreams'],
+    upstreams: { of: () => nodes, usesShared: () => !hasOwnNodes } as unknown as GeyserCallsDeps['upstreams'],
     connections: createConnections({ clock, random: createSeededRandom(1) }),
     metrics: gatewayMetrics(createMetricsRegistry()),
   })
