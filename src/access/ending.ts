@@ -1,5 +1,5 @@
 import type { Clock } from '../core/clock.ts'
-import { DAY_MS } from '../core/durations.ts'
+import { DAY_MS } from '../core/human-units.ts'
 import { createTimeSlices, type TimeSlices } from '../platform/process/time-slices.ts'
 import { createFirstInOrder } from './first-in-order.ts'
 import type { AccessSnapshot } from './snapshot/snapshot.ts'

@@ -1,6 +1,6 @@
 import { TOKEN_REFUSALS, type TokenRefusal } from '../contract/errors.ts'
 import { LIMIT_LABELS, type LimitName } from '../contract/limits.ts'
-import { recordOf } from '../core/record-of.ts'
+import { recordOf } from '../core/records.ts'
 import type { MergeRule } from '../platform/telemetry/metric-memory.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import type { EndingReport } from './ending.ts'

@@ -1,6 +1,6 @@
 import type { TokenRefusal } from '../contract/errors.ts'
 import { PRODUCT_KEYS, PRODUCTS, type ProductKey } from '../contract/products.ts'
-import { recordOf } from '../core/record-of.ts'
+import { recordOf } from '../core/records.ts'
 import type { Customer, Subscription, Token } from './store/model.ts'
 
 /** Tolerated clock difference: a token or subscription ends this much later. */

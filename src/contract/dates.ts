@@ -1,6 +1,5 @@
-import { DAY_MS } from '../core/durations.ts'
 import { ServiceError } from '../core/error.ts'
-import { parseDuration } from '../core/human-units.ts'
+import { DAY_MS, parseDuration } from '../core/human-units.ts'
 
 /** Later days have years of five digits, which dates are not written with; `Date` itself ends in the year 275760. */
 const LAST_DAY_MS = Date.UTC(9999, 11, 31)

@@ -1,12 +1,16 @@
 /** Sizes and durations as people write and read them: `1.4MiB`, `250ms`, `1h`, `1h30m`. */
 
+export const MINUTE_MS = 60_000
+export const HOUR_MS = 60 * MINUTE_MS
+export const DAY_MS = 24 * HOUR_MS
+
 const DURATION_UNITS_MS: Readonly<Record<string, number>> = {
   ms: 1,
   s: 1000,
-  m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
-  w: 604_800_000,
+  m: MINUTE_MS,
+  h: HOUR_MS,
+  d: DAY_MS,
+  w: 7 * DAY_MS,
 }
 
 const TEXT_CHARS_MAX = 40

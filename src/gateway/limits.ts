@@ -1,6 +1,6 @@
 import { createHeldMemory, HeldAmounts, type HeldMemory } from '../core/held-amounts.ts'
 import { createBucketMemory } from '../core/keyed-buckets.ts'
-import { recordOf } from '../core/record-of.ts'
+import { recordOf } from '../core/records.ts'
 import { SharedTable } from '../core/shared-table.ts'
 import { createWindowMemory } from '../core/window-counts.ts'
 import { createFailureMemory } from '../platform/net/auth-tarpit.ts'

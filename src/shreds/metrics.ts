@@ -1,4 +1,4 @@
-import { recordOf } from '../core/record-of.ts'
+import { recordOf } from '../core/records.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import {
   DELAY_BOUNDS_MICROS,

@@ -1,4 +1,4 @@
-import type { Writable } from '../core/writable.ts'
+import type { Writable } from '../core/records.ts'
 import { createHttpPool, type HttpPoolOptions } from '../platform/http/client/pool.ts'
 import { createBreaker } from './breaker.ts'
 import { credentialHeaders, openEndpoint } from './endpoint.ts'

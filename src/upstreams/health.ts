@@ -1,4 +1,4 @@
-import type { Writable } from '../core/writable.ts'
+import type { Writable } from '../core/records.ts'
 import { SLOT_MS_DEFAULT } from '../solana/slot-pace.ts'
 import type { LagLimits } from './lag-limits.ts'
 

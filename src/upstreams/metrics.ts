@@ -1,4 +1,4 @@
-import { recordOf } from '../core/record-of.ts'
+import { recordOf } from '../core/records.ts'
 import type { MergeRule } from '../platform/telemetry/metric-memory.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import { SLOT_MS_DEFAULT } from '../solana/slot-pace.ts'

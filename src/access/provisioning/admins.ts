@@ -1,7 +1,7 @@
 import type { AdminRole } from '../../contract/admin-routes.ts'
 import { didYouMean } from '../../core/did-you-mean.ts'
-import { DAY_MS } from '../../core/durations.ts'
 import { ServiceError } from '../../core/error.ts'
+import { DAY_MS } from '../../core/human-units.ts'
 import { type Admin, actorName } from '../store/model.ts'
 import type { AccessTransaction } from '../store/store.ts'
 import { createAdminToken, type NewToken } from '../token.ts'

@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/clock.ts'
-import { HOUR_MS, MINUTE_MS } from '../../core/durations.ts'
+import { HOUR_MS, MINUTE_MS } from '../../core/human-units.ts'
 
 /** How long a jump of the wall clock must last before it is adopted. */
 export const JUMP_HOLD_MS = 3_600_000

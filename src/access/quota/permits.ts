@@ -1,5 +1,5 @@
 import type { Limits } from '../../contract/limits.ts'
-import { recordOf } from '../../core/record-of.ts'
+import { recordOf } from '../../core/records.ts'
 import { ACCOUNTS_MAX } from './ledger.ts'
 import { QuotaMemory } from './memory.ts'
 import { createQuotaMemory } from './memory-layout.ts'

@@ -1,4 +1,4 @@
-import type { Writable } from '../../core/writable.ts'
+import type { Writable } from '../../core/records.ts'
 import type { BucketTerms, CallTerms, Terms } from '../terms.ts'
 import {
   type Charge,

@@ -1,4 +1,4 @@
-import { DAY_MS } from '../../core/durations.ts'
+import { DAY_MS } from '../../core/human-units.ts'
 import type { SqlReader, SqlRow, SqlValue, SqlWriter } from '../../platform/db/sql.ts'
 import { createTimeSlices, type TimeSlices } from '../../platform/process/time-slices.ts'
 import { addCounts, type CountedRow, type CountTable, countMatchesCheck, decodeCounts, selectCounts } from './counts.ts'

@@ -1,4 +1,4 @@
-import { recordOf } from '../../core/record-of.ts'
+import { recordOf } from '../../core/records.ts'
 import { USAGE_INTERFACES } from './counter.ts'
 
 /**

@@ -1,4 +1,4 @@
-import { DAY_MS } from '../../core/durations.ts'
+import { DAY_MS } from '../../core/human-units.ts'
 import { createTimeSlices } from '../../platform/process/time-slices.ts'
 import { type Counts, sumCounts } from '../store/counts.ts'
 import type { MethodUsageRow, Subscription, UsageRow } from '../store/model.ts'

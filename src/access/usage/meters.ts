@@ -1,4 +1,4 @@
-import { HOUR_MS, MINUTE_MS } from '../../core/durations.ts'
+import { HOUR_MS, MINUTE_MS } from '../../core/human-units.ts'
 import type { Calendar } from '../quota/calendar.ts'
 import type { UsageCounts, UsageInterface } from '../store/model.ts'
 import { OTHER_METHOD } from '../terms.ts'

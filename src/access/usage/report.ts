@@ -1,6 +1,6 @@
 import { dayStart, parseMonth, parsePastUntil, parseSince } from '../../contract/dates.ts'
-import { DAY_MS, HOUR_MS } from '../../core/durations.ts'
 import { ServiceError } from '../../core/error.ts'
+import { DAY_MS, HOUR_MS } from '../../core/human-units.ts'
 import { type Counts, sumCounts } from '../store/counts.ts'
 import type { UsageInterface } from '../store/model.ts'
 import type { AccessStore } from '../store/store.ts'

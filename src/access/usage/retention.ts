@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
-import { DAY_MS, HOUR_MS } from '../../core/durations.ts'
 import { messageOf } from '../../core/error.ts'
+import { DAY_MS, HOUR_MS } from '../../core/human-units.ts'
 import { settledWithin } from '../../platform/process/clock.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { AccessOptions } from '../options.ts'

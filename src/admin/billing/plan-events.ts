@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { BillingBalance, LedgerPage, NewBillingEvent } from '../../access/store/billing/store.ts'
 import type { BillingEvent, BillingState } from '../../access/store/billing/tables.ts'
 import type { AccessStore } from '../../access/store/store.ts'
-import { HOUR_MS } from '../../core/durations.ts'
+import { HOUR_MS } from '../../core/human-units.ts'
 import type { BillingOptions, BillingSinkName } from './options.ts'
 
 /** Their events, some hundred, are one transaction. */

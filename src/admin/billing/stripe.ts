@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/clock.ts'
-import { HOUR_MS } from '../../core/durations.ts'
+import { HOUR_MS } from '../../core/human-units.ts'
 import { createSinkClient, parseJson, type SinkAddress } from './http-sink.ts'
 import type { BillingOptions } from './options.ts'
 import type { BillingSink } from './sink.ts'

@@ -1,7 +1,7 @@
 import type { ListedNotice } from '../../contract/notice-wire.ts'
 import { type Backoff, createBackoff } from '../../core/backoff.ts'
-import { HOUR_MS } from '../../core/durations.ts'
 import { messageOf } from '../../core/error.ts'
+import { HOUR_MS } from '../../core/human-units.ts'
 import type { BaseDeps } from '../../platform/process/base-deps.ts'
 import { mapInSlices } from '../../platform/process/time-slices.ts'
 import type { MetricsRegistry } from '../../platform/telemetry/metrics-registry.ts'

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { OIDC_CALLBACK_PATH, OIDC_LOGIN_PATH } from '../../contract/admin-routes.ts'
-import { HOUR_MS } from '../../core/durations.ts'
+import { HOUR_MS } from '../../core/human-units.ts'
 import { createKeyedBuckets } from '../../core/keyed-buckets.ts'
 import { peerKey } from '../../platform/net/connection-caps.ts'
 import type { BaseDeps } from '../../platform/process/base-deps.ts'

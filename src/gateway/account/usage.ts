@@ -9,8 +9,8 @@ import {
   usagePeriodOf,
 } from '../../access/usage/report.ts'
 import { toWireJson } from '../../contract/wire-json.ts'
-import { DAY_MS } from '../../core/durations.ts'
 import { isServiceError } from '../../core/error.ts'
+import { DAY_MS } from '../../core/human-units.ts'
 import { mapInSlices } from '../../platform/process/time-slices.ts'
 import type { EndpointRequest, EndpointResponse } from './endpoint.ts'
 import { type AccountReports, type UsageQuery, unavailable } from './reports.ts'

@@ -1,4 +1,4 @@
-import { recordOf } from '../../core/record-of.ts'
+import { recordOf } from '../../core/records.ts'
 import type { MetricsRegistry } from '../../platform/telemetry/metrics-registry.ts'
 import { SHRED_OUTCOMES } from './events.ts'
 import type { DecodedThreadReport, MergeReport } from './protocol.ts'

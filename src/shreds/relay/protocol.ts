@@ -1,4 +1,4 @@
-import { recordOf } from '../../core/record-of.ts'
+import { recordOf } from '../../core/records.ts'
 import type { GrantedSchedule, ThreadSchedule } from '../../platform/native/thread-schedule.ts'
 import type { UdpEngine, UdpPortOptions } from '../../platform/udp/port.ts'
 import { SHRED_FAULTS } from '../../solana/shred/shred.ts'

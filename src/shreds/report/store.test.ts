@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { createManualClock } from '../../core/clock.ts'
 import { createSeededRandom } from '../../core/random.ts'
-import { recordOf } from '../../core/record-of.ts'
+import { recordOf } from '../../core/records.ts'
 import { makeTestFolder } from '../../platform/files/test-folder.ts'
 import { type DeliveryRow, openReportStore, PRUNED_ROWS_MAX, SUM_NAMES } from './store.ts'
 

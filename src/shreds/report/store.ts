@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Random } from '../../core/random.ts'
-import { recordOf } from '../../core/record-of.ts'
+import { recordOf } from '../../core/records.ts'
 import type { SqlDatabase, SqlRow, SqlValue } from '../../platform/db/sql.ts'
 import { createSqliteFile, openSqlite } from '../../platform/db/sqlite.ts'
 import { sqliteFileExists } from '../../platform/db/sqlite-file.ts'

@@ -1,5 +1,5 @@
 import type { HourUsage } from '../../../access/store/model.ts'
-import { HOUR_MS } from '../../../core/durations.ts'
+import { HOUR_MS } from '../../../core/human-units.ts'
 
 /** The current hour changes all the time; usage of a past hour arrives late after the store was away. */
 const KEPT_MS = { current: 15_000, last: 60_000, older: HOUR_MS }

@@ -1,5 +1,5 @@
 import { isoTime } from '../../../contract/wire-json.ts'
-import { HOUR_MS } from '../../../core/durations.ts'
+import { HOUR_MS } from '../../../core/human-units.ts'
 import type { AdminHandlers } from '../handler.ts'
 import type { HandlerDeps } from './deps.ts'
 import { createHourSums } from './hour-sums.ts'

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import type { AccessStore } from '../../../access/store/store.ts'
 import { addUsageLine, readUsageLines, type UsageLine, type UsageSums } from '../../../access/usage/report.ts'
 import { isoTime, toWireJson } from '../../../contract/wire-json.ts'
-import { DAY_MS, HOUR_MS } from '../../../core/durations.ts'
 import { messageOf } from '../../../core/error.ts'
+import { DAY_MS, HOUR_MS } from '../../../core/human-units.ts'
 import type {
   AccountReports,
   DeliveryReport,

@@ -1,5 +1,5 @@
 import type { UsagePeriod } from '../../../../access/usage/report.ts'
-import { DAY_MS } from '../../../../core/durations.ts'
+import { DAY_MS } from '../../../../core/human-units.ts'
 import { printDay, printTime } from '../../../dates.ts'
 import type { CliContext, ListFlags } from '../../../define.ts'
 import { openOperations } from '../../../operations/open.ts'

@@ -5,3 +5,6 @@ export function recordOf<Name extends string, Value>(
 ): Record<Name, Value> {
   return Object.fromEntries(names.map((name, at) => [name, valueOf(name, at)])) as Record<Name, Value>
 }
+
+/** For the code that owns an object whose fields are read-only to all others. */
+export type Writable<T> = { -readonly [Name in keyof T]: T[Name] }
