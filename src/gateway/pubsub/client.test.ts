@@ -22,6 +22,7 @@ const CALLER = {
   nodeUser: { subscriptionId: 'sub', mayUseShared: true },
 } as unknown as Caller
 const CHARGED = { ok: true, cost: 1, limit: null, remaining: null, resetMs: 0 }
+const OVER_LIMIT = { ok: false, limitName: 'unitsPerSecond', limitSize: 1, cost: 1, retryAfterMs: 500 }
 
 type Item = {
   readonly id: number
@@ -30,11 +31,12 @@ type Item = {
 }
 
 /** One client whose calls are responded to by the test, in any order. */
-function serve(ownerBytesMax = 1e9) {
+function serve({ ownerBytesMax = 1e9, admission = () => CHARGED as object } = {}) {
   const clock = createManualClock()
   const heldBytes = createHeldBytes({ bytesMax: 1e9, ownerBytesMax, waitMs: 1000 }, clock)
   const frames: Buffer[] = []
   const refused: string[] = []
+  const pauses: number[] = []
   const waiting = new Map<string, (response: UpstreamResponse) => void>()
   let refunds = 0
   let onMessage: ((text: string) => void | Promise<void>) | undefined
@@ -42,11 +44,16 @@ function serve(ownerBytesMax = 1e9) {
     isOpen: true,
     close() {},
     sendFrame: (frame: Buffer) => void frames.push(frame),
+    pauseReading: (ms: number) => void pauses.push(ms),
     onMessage: (listener: typeof onMessage) => void (onMessage = listener),
     onClose() {},
   } as unknown as WsConnection
   const common = {
-    access: { admit: () => CHARGED, refund: () => void refunds++ } as unknown as Access,
+    access: {
+      admit: admission,
+      refund: () => void refunds++,
+      permits: { acquire: () => ({ ok: false, limitName: 'wsSubscriptions', limitSize: 1 }) },
+    } as unknown as Access,
     clock,
     meter: { request() {}, refused: (limit: string) => void refused.push(limit) },
   }
@@ -65,10 +72,12 @@ function serve(ownerBytesMax = 1e9) {
     },
   )
   return {
+    clock,
     client,
     heldBytes,
     frames,
     refused,
+    pauses,
     refunds: () => refunds,
     send: (methods: readonly string[]) =>
       onMessage?.(JSON.stringify(methods.map((method, id) => ({ jsonrpc: '2.0', id, method, params: [] })))),
@@ -162,7 +171,7 @@ describe('PubSubClient', () => {
   })
 
   it('refuses a response of a batch that exceeds the memory budget, and releases what it held of it', async () => {
-    const { heldBytes, items, refused, send, respond } = serve(400_000)
+    const { heldBytes, items, refused, send, respond } = serve({ ownerBytesMax: 400_000 })
     const sending = send(['getAccountInfo', 'getBlock', 'getSlot'])
     await respond('getAccountInfo', 0, 300_000)
     await respond('getBlock', 1, 200_000)
@@ -179,4 +188,26 @@ describe('PubSubClient', () => {
     )
     assert.deepEqual([refused, heldBytes.total], [['heldBytesPerSubscription'], 0])
   })
+
+  for (const [what, method, admission] of [
+    ['over the quota', 'getSlot', () => OVER_LIMIT],
+    ['over the subscriptions of the plan', 'slotSubscribe', () => CHARGED],
+  ] as const) {
+    it(`responds to calls ${what}, and reads no more than 100 of them a second`, async () => {
+      const { clock, frames, pauses, send } = serve({ admission })
+      const batch = Array.from({ length: 50 }, () => method)
+      for (let sent = 0; sent < 4; sent++) await send(batch)
+      assert.deepEqual(pauses, [])
+      await send(batch)
+      assert.equal(frames.length, 5)
+      assert.equal(pauses.at(-1), 500)
+      clock.advance(500)
+      await send([method])
+      assert.equal(pauses.at(-1), 10)
+      clock.advance(1010)
+      const before = pauses.length
+      await send(batch)
+      assert.equal(pauses.length, before)
+    })
+  }
 })

@@ -16,7 +16,8 @@ test('a call that no node has received is refunded in full, also where its plan 
   const caller = mustEnter(enter(secret))
   const heldBytes = createHeldBytes({ bytesMax: 1e6, ownerBytesMax: 1e6, waitMs: 1000 }, clock)
   const deps = { access: admission as Access, clock, meter: { request() {}, refused() {} } }
-  const request = { requestId: 'r' }
+  let free = 0
+  const request = { requestId: 'r', countFree: () => void (free += 1) }
   const calls = new WsCalls(
     { ...request, connection: {} },
     { ...deps, heldBytes, forward: (_request, done) => done({ kind: 'no-upstream', isSent: false }) },
@@ -32,7 +33,6 @@ test('a call that no node has received is refunded in full, also where its plan 
   const responder = new Responder(deps)
   const client = {
     ...{ ...request, calls, subscriptions, caller },
-    takeFree: () => true,
     closeRefused: () => assert.fail(),
   }
   fixture.changeSubscription(subscription.id, {
@@ -45,6 +45,7 @@ test('a call that no node has received is refunded in full, also where its plan 
     assert.match(String(reply?.text), /"error"/)
     assert.equal(admission.quota(caller).month.used, 0, method)
   }
+  assert.equal(free, 3, 'each counts as a message that is not charged')
   assert.deepEqual(responses, [])
   await usage.flush()
   assert.deepEqual(rows, [])

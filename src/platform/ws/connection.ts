@@ -33,6 +33,8 @@ export type WsConnection = {
   /** Sends what is queued, then the close frame; terminates the connection when the peer does not reply in time. */
   close(code: number, reason?: string): void
   terminate(): void
+  /** Reads nothing more from the client for so long; messages that came together with the last one are still received. */
+  pauseReading(ms: number): void
   /**
    * Sets what receives text messages, and binary ones that are UTF-8; other binary ones close with 1003. The reply to the peer's close frame waits until all
    * promises that the listener returned are settled, so that earlier requests still get their responses.
@@ -242,6 +244,10 @@ export class ServerWsConnection implements WsConnection, WsSocketOwner {
 
   terminate(): void {
     this.#ws.terminate()
+  }
+
+  pauseReading(ms: number): void {
+    if (this.isOpen) this.#ws.pauseFor(ms, this.#clock)
   }
 
   /** Checks only what it must: the rest is checked once a write. */

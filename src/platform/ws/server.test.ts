@@ -246,6 +246,43 @@ test('no ping comes between a request and its response', async () => {
   client.terminate()
 })
 
+test('reads nothing more for the time of a pause, and closes in order within it', async () => {
+  const received: string[] = []
+  const closed = Promise.withResolvers<number>()
+  await using server = await start(
+    {},
+    {
+      onConnection(connection) {
+        connection.onClose((code) => closed.resolve(code))
+        connection.onMessage((text) => {
+          received.push(text)
+          connection.pauseReading(text === 'first' ? 1000 : 2000)
+          connection.send(text)
+          if (text === 'third') connection.close(1012)
+        })
+      },
+    },
+  )
+  const client = await open(server.url)
+  client.send('first')
+  await once(client, 'message')
+  client.send('second')
+  client.ping()
+  // A second connection of the same thread is served, so what the first has sent would have been read.
+  const other = await open(server.url)
+  other.send('other')
+  await once(other, 'message')
+  assert.deepEqual(received, ['first', 'other'])
+  server.clock.advance(1000)
+  await once(client, 'message')
+  assert.deepEqual(received, ['first', 'other', 'second'])
+  server.clock.advance(2000)
+  client.send('third')
+  assert.equal((await once(client, 'close'))[0], 1012)
+  assert.equal(await closed.promise, 1012)
+  other.terminate()
+})
+
 test('replies to pings', async () => {
   await using server = await start()
   const client = await open(server.url)
