@@ -119,8 +119,8 @@ async function readHeldResponse(
   const read = await readCompleteResponse(response, { bytesMax: RESPONSE_BYTES_MAX, hold })
   if (read === 'too-large') limit = 'answerBytes'
   if (typeof read !== 'string') {
-    if (response.rest !== undefined || !held.isBatch) return { body: read }
-    // A small response that waits for others: a copy, since its pooled memory may be many times its size.
+    if (response.rest !== undefined) return { body: read }
+    // A small response may wait for others: a copy, since its pooled memory may be many times its size.
     const body = Buffer.from(read)
     response.pooled?.release()
     if (hold(body.length)) return { body }

@@ -35,6 +35,7 @@ function serve({ ownerBytesMax = 1e9, admission = () => CHARGED as object } = {}
   const clock = createManualClock()
   const heldBytes = createHeldBytes({ bytesMax: 1e9, ownerBytesMax, waitMs: 1000 }, clock)
   const frames: Buffer[] = []
+  const unread = new DisposableStack()
   const refused: string[] = []
   const pauses: number[] = []
   const waiting = new Map<string, (response: UpstreamResponse) => void>()
@@ -43,7 +44,10 @@ function serve({ ownerBytesMax = 1e9, admission = () => CHARGED as object } = {}
   const connection = {
     isOpen: true,
     close() {},
-    sendFrame: (frame: Buffer) => void frames.push(frame),
+    sendFrame(frame: Buffer, held?: Disposable) {
+      frames.push(frame)
+      if (held !== undefined) unread.use(held)
+    },
     pauseReading: (ms: number) => void pauses.push(ms),
     onMessage: (listener: typeof onMessage) => void (onMessage = listener),
     onClose() {},
@@ -76,9 +80,11 @@ function serve({ ownerBytesMax = 1e9, admission = () => CHARGED as object } = {}
     client,
     heldBytes,
     frames,
+    readAll: () => unread.dispose(),
     refused,
     pauses,
     refunds: () => refunds,
+    sendText: (text: string) => onMessage?.(text),
     send: (methods: readonly string[]) =>
       onMessage?.(JSON.stringify(methods.map((method, id) => ({ jsonrpc: '2.0', id, method, params: [] })))),
     /** Responds to the call of this method: with so many bytes, in pieces where they are many. */
@@ -120,8 +126,8 @@ function nodeResponse(body: Buffer): UpstreamResponse {
 }
 
 describe('PubSubClient', () => {
-  it('charges the responses of a batch to the memory budget until the reply is sent', async () => {
-    const { heldBytes, frames, send, respond } = serve()
+  it('charges the responses of a batch to the memory budget until the client has read the reply', async () => {
+    const { heldBytes, frames, readAll, send, respond } = serve()
     const sending = send(['getAccountInfo', 'getBalance', 'getProgramAccounts'])
     await respond('getAccountInfo', 0, 300_000)
     await respond('getBalance', 1, 5000)
@@ -130,6 +136,8 @@ describe('PubSubClient', () => {
     await respond('getProgramAccounts', 2, 100)
     await sending
     assert.equal(frames.length, 1)
+    assert.equal(heldBytes.total, 305_100)
+    readAll()
     assert.equal(heldBytes.total, 0)
   })
 
@@ -145,7 +153,7 @@ describe('PubSubClient', () => {
   })
 
   it('refuses the responses of a batch that exceed the size of one response together', async () => {
-    const { heldBytes, items, refused, refunds, send, respond } = serve()
+    const { heldBytes, items, readAll, refused, refunds, send, respond } = serve()
     const sending = send(['getAccountInfo', 'getBlock', 'getBalance', 'getTransaction', 'getSlot'])
     await respond('getAccountInfo', 0, RESPONSE_BYTES_MAX - 10_000)
     await respond('getBlock', 1, 1_900_000)
@@ -154,6 +162,7 @@ describe('PubSubClient', () => {
     assert.equal(heldBytes.total, RESPONSE_BYTES_MAX)
     await respond('getSlot', 4, 100)
     await sending
+    readAll()
     assert.deepEqual(
       items().map(({ id, result, error }) => [id, result === undefined ? error?.data.limit : 'result']),
       [
@@ -171,13 +180,14 @@ describe('PubSubClient', () => {
   })
 
   it('refuses a response of a batch that exceeds the memory budget, and releases what it held of it', async () => {
-    const { heldBytes, items, refused, send, respond } = serve({ ownerBytesMax: 400_000 })
+    const { heldBytes, items, readAll, refused, send, respond } = serve({ ownerBytesMax: 400_000 })
     const sending = send(['getAccountInfo', 'getBlock', 'getSlot'])
     await respond('getAccountInfo', 0, 300_000)
     await respond('getBlock', 1, 200_000)
     assert.equal(heldBytes.total, 300_000)
     await respond('getSlot', 2, 100)
     await sending
+    readAll()
     assert.deepEqual(
       items().map(({ error }) => [error?.data.limit, error?.data.charged]),
       [
@@ -187,6 +197,18 @@ describe('PubSubClient', () => {
       ],
     )
     assert.deepEqual([refused, heldBytes.total], [['heldBytesPerSubscription'], 0])
+  })
+
+  it('counts a small response to a single call too, which may wait with many others', async () => {
+    const { heldBytes, refused, readAll, sendText, respond } = serve({ ownerBytesMax: 10_000 })
+    for (const id of [1, 2, 3]) {
+      const sending = sendText(`{"jsonrpc":"2.0","id":${id},"method":"getBalance"}`)
+      await respond('getBalance', id, 5000)
+      await sending
+    }
+    assert.deepEqual([heldBytes.total, refused], [10_000, ['heldBytesPerSubscription']])
+    readAll()
+    assert.equal(heldBytes.total, 0)
   })
 
   for (const [what, method, admission] of [

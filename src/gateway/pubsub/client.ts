@@ -136,13 +136,14 @@ export class PubSubClient implements RequestingClient, SubscribedClient {
       this.countFree()
       return connection.send(errorResponse(refuseSize('batchItems', body.limit), this, 'null'))
     }
-    using held = new HeldResponses(heldBytes, { owner: subscription.id, isBatch: body.batch })
+    using scope = new DisposableStack()
+    const held = scope.use(new HeldResponses(heldBytes, { owner: subscription.id, isBatch: body.batch }))
     const responding = body.items.map((item) => responder.respond(this, item, held))
     const replies = (await Promise.all(responding)).filter((reply) => reply !== undefined)
     const [first] = replies
     if (first === undefined || !connection.isOpen) return
-    if (!body.batch) connection.sendFrame(bytesFrame(bytesOf(first.text)))
-    else connection.sendFrame(bytesFrame(joinReplies(replies)))
+    const frame = bytesFrame(body.batch ? joinReplies(replies) : bytesOf(first.text))
+    connection.sendFrame(frame, scope.move())
     for (const { onSent } of replies) onSent?.()
   }
 }

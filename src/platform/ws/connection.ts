@@ -16,8 +16,11 @@ export type WsConnection = {
   /** Bytes of all messages handed to the socket so far. */
   readonly bytesOut: number
   send(text: string): void
-  /** Sends a frame of `encodeTextFrame`. Frames that are sent within one turn of the event loop leave in one write. */
-  sendFrame(frame: Buffer): void
+  /**
+   * Sends a frame of `encodeTextFrame`. Frames that are sent within one turn of the event loop leave in one write. `held` is disposed of when the
+   * frame has left the process or is dropped.
+   */
+  sendFrame(frame: Buffer, held?: Disposable): void
   /** Receives frames that many connections share, in order with those of `sendFrame`. */
   readonly consumer: FrameConsumer<Buffer>
   /** For a sender with a queue of its own: true while nothing waits here, so that `write` does not queue up. */
@@ -182,8 +185,8 @@ export class ServerWsConnection implements WsConnection, WsSocketOwner {
     this.#frames.push(encodeTextFrame(text))
   }
 
-  sendFrame(frame: Buffer): void {
-    this.#frames.push(frame)
+  sendFrame(frame: Buffer, held?: Disposable): void {
+    this.#frames.push(frame, held)
   }
 
   write(frames: Buffer): void {
@@ -217,7 +220,7 @@ export class ServerWsConnection implements WsConnection, WsSocketOwner {
     this.#bytesOut += bytes.length
     this.#meter?.written(this.#frames.takenCount, bytes.length)
     this.#onSent?.(this.#frames.takenPayloadBytes)
-    if (!this.#writer.write(bytes)) this.#watchStall()
+    if (!this.#writer.write(bytes, this.#frames.takenHeld)) this.#watchStall()
   }
 
   /** Called once a ping period. Terminates the connection and returns false when nothing came from the peer for `missesMax` periods. */

@@ -158,3 +158,27 @@ test('a close frame comes after the message being sent and those that fit behind
   await on.read()
   assert.ok(on.received().equals(Buffer.concat([message, Buffer.from('<close 1012>')])))
 })
+
+test('what is held for frames is released as they leave, and when they are dropped', async () => {
+  const on = open({ pendingBytesMax: MIB })
+  const released: string[] = []
+  const send = (name: string, bytes: number) =>
+    on.connection.sendFrame(encodeTextFrame('a'.repeat(bytes)), { [Symbol.dispose]: () => void released.push(name) })
+  send('first', 300 * KIB)
+  send('second', 10)
+  on.connection.flush()
+  send('third', 300 * KIB)
+  await on.read(200 * KIB)
+  assert.deepEqual(released, [])
+  // A client that never catches up has read what was sent before.
+  await on.read(110 * KIB)
+  assert.deepEqual(released.splice(0).toSorted(), ['first', 'second'])
+  send('fourth', 600 * KIB)
+  send('fifth', 600 * KIB)
+  assert.equal(on.closed(), 1013)
+  assert.deepEqual(released.splice(0).toSorted(), ['fifth', 'fourth'])
+  send('after the close', 10)
+  assert.deepEqual(released.splice(0), ['after the close'])
+  on.connection.closed(1006)
+  assert.deepEqual(released, ['third'])
+})
