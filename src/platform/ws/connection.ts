@@ -5,6 +5,7 @@ import { closeCodeOf, violationReason, WsCloseCode } from './close-codes.ts'
 import { ControlRate } from './control-rate.ts'
 import { encodeTextFrame, type JoinedFrames } from './frame.ts'
 import { OutgoingFrames } from './outgoing-frames.ts'
+import { PeerSilence, type WsHeartbeat } from './peer-silence.ts'
 import { PieceWriter } from './piece-writer.ts'
 import type { WsSocket, WsSocketOwner } from './socket.ts'
 
@@ -115,12 +116,12 @@ export class ServerWsConnection implements WsConnection, WsSocketOwner {
   readonly #ws: WsSocket
   readonly #socket: Duplex
   readonly #clock: Clock
-  readonly openedMs: number
   readonly #meter: WsMeter | undefined
   readonly #owner: WsConnectionOwner
   readonly #frames = new OutgoingFrames(this)
   readonly #writer: PieceWriter
   readonly #controls: ControlRate
+  readonly #silence = new PeerSilence()
   #messageListener: MessageListener | undefined
   #drainListeners: readonly (() => void)[] = NONE
   #closeListeners: readonly CloseListener[] = NONE
@@ -132,9 +133,6 @@ export class ServerWsConnection implements WsConnection, WsSocketOwner {
   #onSent: ((payloadBytes: number) => void) | undefined
   /** Messages whose listener has not settled. */
   #responsesDue = 0
-  /** Anything came from the peer since the last ping. */
-  #isAlive = true
-  #misses = 0
   /** Payload of the most recent ping that came while a large message was being sent. */
   #pongDue: Buffer | undefined
   #stallTimer: Timer | undefined
@@ -148,7 +146,6 @@ export class ServerWsConnection implements WsConnection, WsSocketOwner {
     this.#socket = socket
     this.#writer = new PieceWriter(socket)
     this.#clock = clock
-    this.openedMs = clock.monotonicMs()
     this.#meter = meter
     this.#owner = owner
     this.#controls = new ControlRate(options.controlPerSecondMax, clock.monotonicMs())
@@ -223,19 +220,18 @@ export class ServerWsConnection implements WsConnection, WsSocketOwner {
     if (!this.#writer.write(bytes, this.#frames.takenHeld)) this.#watchStall()
   }
 
-  /** Called once a ping period. Terminates the connection and returns false when nothing came from the peer for `missesMax` periods. */
-  ping(missesMax: number): boolean {
+  /** Called at every beat. Terminates the connection and returns false when its peer was silent for too long. */
+  beat(heartbeat: WsHeartbeat): boolean {
     // A ping must not come within a frame. Until its end the stall timer watches the peer. Nor before the response to a request: Solana's blocking Rust
     // client takes the first frame after a subscribe for its response.
-    if (this.#writer.isSending || this.#responsesDue > 0) return true
-    this.#misses = this.#isAlive ? 0 : this.#misses + 1
-    if (this.#misses >= missesMax) {
-      this.terminate()
-      return false
+    if (this.#writer.isSending || this.#responsesDue > 0) {
+      this.#silence.heard()
+      return true
     }
-    this.#isAlive = false
-    if (this.isOpen) this.#ws.ping()
-    return true
+    const due = this.#silence.beat(heartbeat)
+    if (due === 'dead') this.terminate()
+    else if (due === 'ping-due' && this.isOpen) this.#ws.ping()
+    return due !== 'dead'
   }
 
   close(code: number, reason = ''): void {
@@ -263,7 +259,7 @@ export class ServerWsConnection implements WsConnection, WsSocketOwner {
   }
 
   messageReceived(data: Buffer, isBinary: boolean): void {
-    this.#isAlive = true
+    this.#silence.heard()
     const listener = this.#messageListener
     if (listener === undefined) return
     let text: string
@@ -349,7 +345,7 @@ export class ServerWsConnection implements WsConnection, WsSocketOwner {
 
   /** A ping or pong came. False when there are too many: the connection is then closed. */
   #onControl(): boolean {
-    this.#isAlive = true
+    this.#silence.heard()
     if (this.#controls.admit(this.#clock.monotonicMs())) return true
     if (this.isOpen) this.#meter?.pings()
     this.close(WsCloseCode.policyViolation, 'too many pings')

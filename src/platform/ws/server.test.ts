@@ -195,12 +195,38 @@ test('terminates a peer that does not reply to pings and keeps one that does', a
   // The echo comes after the pong.
   living.send('after the pong')
   await once(living, 'message')
-  server.clock.advance(1000)
+  server.clock.advance(1100)
   await until('one is left', () => server.ws.connections() === 1)
   assert.equal(living.readyState, WebSocket.OPEN)
   living.terminate()
   dead.destroy()
 })
+
+for (const missesMax of [1, 2]) {
+  test(`a peer is ended ${missesMax * 30} to ${missesMax * 30 + 3} s after its last frame, whenever that came, and was pinged before`, async () => {
+    let ended = 0
+    await using server = await start({ pingMs: 30_000, missesMax }, { onDead: () => (ended += 1) })
+    for (const lastFrameMs of [0, 1000, 2999, 29_000, 31_000, 59_000]) {
+      const client = new WebSocket(server.url, { autoPong: false })
+      let pings = 0
+      client.on('ping', () => (pings += 1))
+      await once(client, 'open')
+      for (let atMs = 0; atMs <= lastFrameMs; atMs += 1000) {
+        server.clock.advance(atMs === 0 ? lastFrameMs % 1000 : 1000)
+        client.send('a frame')
+        await once(client, 'message')
+      }
+      const endedBefore = ended
+      pings = 0
+      server.clock.advance(missesMax * 30_000 - 1)
+      assert.equal(ended, endedBefore, `a frame came ${lastFrameMs} ms after the opening`)
+      server.clock.advance(3001)
+      assert.equal(ended, endedBefore + 1, `a frame came ${lastFrameMs} ms after the opening`)
+      await once(client, 'close')
+      assert.ok(pings >= 1)
+    }
+  })
+}
 
 test('a connection that was opened just before is not pinged', async () => {
   await using server = await start({ pingMs: 1000 })

@@ -10,6 +10,7 @@ import type { WsSocket } from './socket.ts'
 
 const MIB = 1024 * 1024
 const KIB = 1024
+const EVERY_BEAT = { pingBeats: 1, silentBeatsMax: 1 }
 
 /** A connection whose client reads when the test lets it: a write is done when all of its bytes were read. */
 function open(options: { readonly pendingBytesMax?: number; readonly stallMs?: number } = {}) {
@@ -139,13 +140,13 @@ test('control frames wait for the end of the message being sent', async () => {
   on.connection.pingReceived(Buffer.from('1'))
   on.connection.pingReceived(Buffer.from('2'))
   // The heartbeat neither writes nor counts a miss meanwhile: the stall timer watches the client.
-  assert.ok(on.connection.ping(1))
-  assert.ok(on.connection.ping(1))
+  assert.ok(on.connection.beat(EVERY_BEAT))
+  assert.ok(on.connection.beat(EVERY_BEAT))
   await on.read()
   // RFC 6455 section 5.5.3: the most recent ping is enough.
   assert.ok(on.received().equals(Buffer.concat([message, Buffer.from('<pong 2>')])))
   on.connection.pingReceived(Buffer.from('3'))
-  assert.ok(on.connection.ping(1))
+  assert.ok(on.connection.beat(EVERY_BEAT))
   await on.read()
   assert.equal(on.received().subarray(message.length).toString(), '<pong 2><pong 3><ping>')
 })
