@@ -32,7 +32,7 @@ export type SupervisedThreadOptions = {
 export type SupervisedThreadDeps = BaseDeps & {
   readonly lifecycle: Pick<Lifecycle, 'degraded' | 'recovered'>
   readonly health: HealthReports
-  readonly refusals: Pick<RefusalLog, 'note'>
+  readonly refusals: Pick<RefusalLog, 'record'>
   /** Writes a line of the thread's log. */
   readonly writeLog: (line: string) => void
   readonly methods: Offered<ControlPlaneSide>['methods'] & Partial<GatewayMethods>
@@ -115,7 +115,7 @@ export async function startSupervisedThread(
       log: deps.writeLog,
       degraded: ({ part, reason }) => health.degraded(name, part, reason),
       recovered: (part) => health.recovered(name, part),
-      refused: (refused) => deps.refusals.note(refused),
+      refused: (refused) => deps.refusals.record(refused),
       alive: () => events.alive(),
       ready(now) {
         ready = now
