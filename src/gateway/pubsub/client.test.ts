@@ -13,7 +13,7 @@ import type { UpstreamResponse } from '../../upstreams/response.ts'
 import type { ForwardRequest } from '../rpc/forward.ts'
 import { PubSubClient } from './client.ts'
 import { RESPONSE_BYTES_MAX } from './held-responses.ts'
-import { Responder } from './respond.ts'
+import { PubSubRequestHandler } from './request-handler.ts'
 import type { UpstreamSubscriptions } from './upstream-subscriptions.ts'
 
 const CALLER = {
@@ -66,7 +66,7 @@ function serve({ ownerBytesMax = 1e9, admission = () => CHARGED as object } = {}
     { caller: CALLER, wantsGaps: false, requestId: 'r' },
     {
       ...common,
-      responder: new Responder(common),
+      requestHandler: new PubSubRequestHandler(common),
       upstreamSubscriptions: {} as UpstreamSubscriptions,
       forward: ({ methods: [method = ''] }: ForwardRequest, done) => void waiting.set(method, done),
       heldBytes,

@@ -13,7 +13,7 @@ import type { Forward } from '../rpc/forward.ts'
 import { readRpcBody } from '../rpc/request.ts'
 import { WsCalls } from './calls.ts'
 import { HeldResponses } from './held-responses.ts'
-import type { CloseReason, Reply, RequestingClient, Responder } from './respond.ts'
+import type { CloseReason, Reply, RequestingClient, PubSubRequestHandler } from './request-handler.ts'
 import { bytesFrame } from './splice.ts'
 import { ClientSubscriptions, type SubscribedClient } from './subscriptions.ts'
 import type { Gap } from './upstream-subscription.ts'
@@ -21,7 +21,7 @@ import type { UpstreamSubscriptions } from './upstream-subscriptions.ts'
 
 export type PubSubClientDeps = {
   readonly access: Access
-  readonly responder: Responder
+  readonly requestHandler: PubSubRequestHandler
   readonly upstreamSubscriptions: UpstreamSubscriptions
   readonly forward: Forward
   readonly heldBytes: HeldBytes
@@ -124,7 +124,7 @@ export class PubSubClient implements RequestingClient, SubscribedClient {
 
   async #respond(text: string): Promise<void> {
     const { connection } = this
-    const { meter, heldBytes, responder } = this.#deps
+    const { meter, heldBytes, requestHandler } = this.#deps
     const { limits, subscription } = this.#caller
     const body = readRpcBody(text, { batchItems: limits.batchItems }, this)
     if (body.kind === 'refused') {
@@ -138,7 +138,7 @@ export class PubSubClient implements RequestingClient, SubscribedClient {
     }
     using scope = new DisposableStack()
     const held = scope.use(new HeldResponses(heldBytes, { owner: subscription.id, isBatch: body.batch }))
-    const responding = body.items.map((item) => responder.respond(this, item, held))
+    const responding = body.items.map((item) => requestHandler.respond(this, item, held))
     const replies = (await Promise.all(responding)).filter((reply) => reply !== undefined)
     const [first] = replies
     if (first === undefined || !connection.isOpen) return

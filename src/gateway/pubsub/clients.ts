@@ -10,7 +10,7 @@ import type { StreamMeter } from '../metrics.ts'
 import { recordRefusals } from '../refusal.ts'
 import { PubSubClient, type PubSubClientDeps } from './client.ts'
 import type { AdmittedHandshake } from './handshake.ts'
-import { Responder } from './respond.ts'
+import { PubSubRequestHandler } from './request-handler.ts'
 
 /** The clients of the server that are connected. */
 export type PubSubClients = Disposable & {
@@ -19,7 +19,7 @@ export type PubSubClients = Disposable & {
   renewAll(): void
 }
 
-export type PubSubClientsDeps = Omit<PubSubClientDeps, 'responder' | 'onRefused'> & {
+export type PubSubClientsDeps = Omit<PubSubClientDeps, 'requestHandler' | 'onRefused'> & {
   readonly upstreams: Pick<Upstreams, 'of'>
   readonly connections: Pick<Connections, 'enter'>
   readonly meter: StreamMeter
@@ -31,7 +31,7 @@ export function createPubSubClients(deps: PubSubClientsDeps): PubSubClients {
   const { access, upstreams, connections, clock, meter } = deps
   /** By token, with whether the subscription had dedicated nodes when the client connected. */
   const clients = new Map<string, Map<PubSubClient, boolean>>()
-  const clientDeps = { ...deps, responder: new Responder(deps), onRefused: recordRefusals(deps.refusals, 'ws') }
+  const clientDeps = { ...deps, requestHandler: new PubSubRequestHandler(deps), onRefused: recordRefusals(deps.refusals, 'ws') }
   const checks = createSlicedChecks(renewClients, deps.turns)
 
   function hasDedicatedNodes(user: NodeUser): boolean {

@@ -19,7 +19,7 @@ export type Reply = { readonly text: string | Buffer; readonly onSent?: () => vo
 export type CloseReason = TokenRefusal | 'not-assigned'
 type CallWithId = RpcCall & { readonly id: string }
 
-export type ResponderDeps = {
+export type PubSubRequestHandlerDeps = {
   readonly access: Access
   readonly clock: Clock
   readonly meter: Pick<ListenerMeter, 'request' | 'refused'>
@@ -37,10 +37,10 @@ export type RequestingClient = RefusableRequest & {
 }
 
 /** Responds to the requests of all clients. */
-export class Responder {
-  readonly #deps: ResponderDeps
+export class PubSubRequestHandler {
+  readonly #deps: PubSubRequestHandlerDeps
 
-  constructor(deps: ResponderDeps) {
+  constructor(deps: PubSubRequestHandlerDeps) {
     this.#deps = deps
   }
 

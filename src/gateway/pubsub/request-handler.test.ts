@@ -5,7 +5,7 @@ import type { Access } from '../../access/call-access.ts'
 import { createHeldBytes } from '../../platform/http/held-bytes.ts'
 import { WsCalls } from './calls.ts'
 import { HeldResponses } from './held-responses.ts'
-import { Responder } from './respond.ts'
+import { PubSubRequestHandler } from './request-handler.ts'
 import type { ClientSubscriptions } from './subscriptions.ts'
 import type { SubscribeResponse } from './upstream-subscription.ts'
 
@@ -30,7 +30,7 @@ test('a call that no node has received is refunded in full, also where its plan 
     reserve: () => ({ ok: true, release() {}, [Symbol.dispose]() {} }),
     subscribe: async () => ({ id: 1, response: responses.shift(), start() {} }),
   } as unknown as ClientSubscriptions
-  const responder = new Responder(deps)
+  const requestHandler = new PubSubRequestHandler(deps)
   const client = {
     ...{ ...request, calls, subscriptions, caller },
     closeRefused: () => assert.fail(),
@@ -41,7 +41,7 @@ test('a call that no node has received is refunded in full, also where its plan 
   fixture.publish()
   using held = new HeldResponses(heldBytes, { owner: subscription.id, isBatch: false })
   for (const method of ['getBalance', 'slotSubscribe', 'slotSubscribe']) {
-    const reply = await responder.respond(client, { call: { method, paramsText: '[]', id: '1' } }, held)
+    const reply = await requestHandler.respond(client, { call: { method, paramsText: '[]', id: '1' } }, held)
     assert.match(String(reply?.text), /"error"/)
     assert.equal(admission.quota(caller).month.used, 0, method)
   }
