@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import type { CustomerEvent } from '../../access/customer-log.ts'
 import { createManualClock } from '../../core/clock.ts'
 import { createSeededRandom } from '../../core/random.ts'
-import { logConnections } from './log-connections.ts'
 import { type ConnectionInterface, createConnections } from './connections.ts'
+import { logConnections } from './log-connections.ts'
 
 function setUp() {
   const clock = createManualClock()

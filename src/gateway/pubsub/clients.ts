@@ -31,7 +31,11 @@ export function createPubSubClients(deps: PubSubClientsDeps): PubSubClients {
   const { access, upstreams, connections, clock, meter } = deps
   /** By token, with whether the subscription had dedicated nodes when the client connected. */
   const clients = new Map<string, Map<PubSubClient, boolean>>()
-  const clientDeps = { ...deps, requestHandler: new PubSubRequestHandler(deps), onRefused: recordRefusals(deps.refusals, 'ws') }
+  const clientDeps = {
+    ...deps,
+    requestHandler: new PubSubRequestHandler(deps),
+    onRefused: recordRefusals(deps.refusals, 'ws'),
+  }
   const checks = createSlicedChecks(renewClients, deps.turns)
 
   function hasDedicatedNodes(user: NodeUser): boolean {

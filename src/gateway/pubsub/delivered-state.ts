@@ -39,7 +39,8 @@ export class DeliveredState {
     const { kind } = this.#topic
     const slot = slotOf(kind, frame)
     if (slot !== undefined && this.#isIncreasing) {
-      if (this.#minSlot !== undefined && slot < this.#minSlot && slot >= this.#minSlot - this.#lagSlotsMax()) return false
+      if (this.#minSlot !== undefined && slot < this.#minSlot && slot >= this.#minSlot - this.#lagSlotsMax())
+        return false
       this.#minSlot = undefined
       this.#lastSlot = slot
     }

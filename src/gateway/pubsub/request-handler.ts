@@ -55,7 +55,10 @@ export class PubSubRequestHandler {
     }
     const { call } = item
     // Clients keep the connection alive with a `ping` notification; a node ignores other notifications too.
-    if (call.id === undefined) return void client.countFree()
+    if (call.id === undefined) {
+      client.countFree()
+      return undefined
+    }
     const { access, meter } = this.#deps
     const { caller } = client
     const withId: CallWithId = { ...call, id: call.id }

@@ -151,7 +151,12 @@ export async function openListener(options: ListenerOptions, deps: ListenerDeps)
   })
   /** Refused connections whose response is not sent yet. */
   const refused = new Set<Socket>()
-  const refuseConnection = createRefuseConnection({ ...deps, clock, sizes: caps.sizes, secureContext: () => secureContext })
+  const refuseConnection = createRefuseConnection({
+    ...deps,
+    clock,
+    sizes: caps.sizes,
+    secureContext: () => secureContext,
+  })
   const { readBuffer, allowHalfOpen = false } = deps
   const accept = (connection: Socket) => {
     accepted += 1
@@ -225,7 +230,13 @@ type RefuseConnectionDeps = Pick<ListenerDeps, 'overloadResponse' | 'alpnProtoco
 }
 
 /** Refuses connections: over HTTP where that costs little, otherwise with a reset. */
-function createRefuseConnection({ overloadResponse, alpnProtocols, clock, sizes, secureContext }: RefuseConnectionDeps) {
+function createRefuseConnection({
+  overloadResponse,
+  alpnProtocols,
+  clock,
+  sizes,
+  secureContext,
+}: RefuseConnectionDeps) {
   const handshakes = new TokenBucket(REFUSAL_HANDSHAKES, clock.monotonicMs())
   return (connection: Socket, refusal: AcceptRefusal): void => {
     const isShortage = refusal === 'descriptors' || refusal === 'memory'

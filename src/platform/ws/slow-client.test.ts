@@ -173,11 +173,11 @@ test('what is held for frames is released as they leave, and when they are dropp
   assert.deepEqual(released, [])
   // A client that never catches up has read what was sent before.
   await on.read(110 * KIB)
-  assert.deepEqual(released.splice(0).toSorted(), ['first', 'second'])
+  assert.deepEqual(new Set(released.splice(0)), new Set(['first', 'second']))
   send('fourth', 600 * KIB)
   send('fifth', 600 * KIB)
   assert.equal(on.closed(), 1013)
-  assert.deepEqual(released.splice(0).toSorted(), ['fifth', 'fourth'])
+  assert.deepEqual(new Set(released.splice(0)), new Set(['fourth', 'fifth']))
   send('after the close', 10)
   assert.deepEqual(released.splice(0), ['after the close'])
   on.connection.closed(1006)

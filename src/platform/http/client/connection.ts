@@ -4,7 +4,12 @@ import type { RemoteAddress } from '../../net/pinned-address.ts'
 import type { BatchWriter, WriteBatching } from '../../net/write-batching.ts'
 import type { ConnectionShare } from './connection-shares.ts'
 import type { ExchangeConnection, HttpCause, HttpExchange } from './exchange.ts'
-import { type ResponseHead, ResponseReader, type ResponseReaderOptions, type ResponseEvents } from './response-reader.ts'
+import {
+  type ResponseEvents,
+  type ResponseHead,
+  ResponseReader,
+  type ResponseReaderOptions,
+} from './response-reader.ts'
 
 export type HttpConnectionOptions = {
   readonly remote: RemoteAddress

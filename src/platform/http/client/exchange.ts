@@ -4,7 +4,7 @@ import type { Clock } from '../../../core/clock.ts'
 import type { AcquiredBuffer, BufferPool } from '../../net/buffer-pool.ts'
 import type { ResponseRest, RestListener } from '../response-rest.ts'
 import type { ConnectionShare } from './connection-shares.ts'
-import type { ResponseHead, ResponseEvents } from './response-reader.ts'
+import type { ResponseEvents, ResponseHead } from './response-reader.ts'
 
 /** Why a call has no response. */
 export type HttpCause =

@@ -4,10 +4,10 @@ import fc from 'fast-check'
 import { seedFor } from '../../../core/test-seed.ts'
 import {
   type ReadResult,
+  type ResponseEvents,
   type ResponseHead,
   ResponseReader,
   type ResponseReaderOptions,
-  type ResponseEvents,
 } from './response-reader.ts'
 
 type Read = { result: ReadResult; head: ResponseHead | undefined; body: string; fault: string }
