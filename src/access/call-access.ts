@@ -59,7 +59,7 @@ export function createCallAccess(deps: CallAccessDeps): CallAccess {
   const customerLog = createCustomerLog({ log, clock })
   const admission = createCallAdmission({
     ...{ snapshot, plans, ledger, usage, clock, metrics, onMissingPlan: deps.onMissingPlan },
-    onRefused: (subscription, why) => customerLog.note({ subscription, message: 'refused', kind: refusalFields(why) }),
+    onRefused: (subscription, why) => customerLog.log({ subscription, message: 'refused', kind: refusalFields(why) }),
   })
   return {
     ...admission,
@@ -72,7 +72,7 @@ export function createCallAccess(deps: CallAccessDeps): CallAccess {
         if (!permit.ok) {
           metrics.limited[name].inc()
           const kind = { limit: name, size: permit.limitSize, code: ERRORS['rate-limited'].jsonRpc }
-          customerLog.note({ subscription: subscriptionId, message: 'refused', kind })
+          customerLog.log({ subscription: subscriptionId, message: 'refused', kind })
         }
         return permit
       },

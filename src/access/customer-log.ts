@@ -11,14 +11,14 @@ export type CustomerEvent = {
 
 /** Logs events about single customers, rate-limited. */
 export type CustomerLog = Disposable & {
-  note(note: CustomerEvent): void
+  log(event: CustomerEvent): void
 }
 
 const WINDOW_MS = 1000
 /** Different events per second; beyond them only their number is logged. */
 const KINDS_MAX = 100
 
-type Open = { readonly note: CustomerEvent; more: number }
+type Open = { readonly event: CustomerEvent; more: number }
 
 /**
  * The first event of a kind is logged at once. While it repeats, one line per second has their number: a client that reaches its limit a thousand
@@ -30,10 +30,10 @@ export function createCustomerLog({ log, clock }: { log: Logger; clock: Clock })
 
   const timer = clock.setRepeating(WINDOW_MS, () => {
     const next = new Map<string, Open>()
-    for (const [key, { note, more }] of open) {
+    for (const [key, { event, more }] of open) {
       if (more === 0) continue
-      log.info({ subscription: note.subscription, ...note.kind, count: more }, note.message)
-      next.set(key, { note, more: 0 })
+      log.info({ subscription: event.subscription, ...event.kind, count: more }, event.message)
+      next.set(key, { event, more: 0 })
     }
     if (unreported > 0) log.warn({ count: unreported }, 'further customer events were not logged individually')
     unreported = 0
@@ -42,14 +42,14 @@ export function createCustomerLog({ log, clock }: { log: Logger; clock: Clock })
   timer.unref?.()
 
   return {
-    note(note) {
-      const { subscription, message, kind, details } = note
+    log(event) {
+      const { subscription, message, kind, details } = event
       const key = [subscription, message, ...Object.values(kind ?? {})].join(' ')
       const known = open.get(key)
       if (known !== undefined) known.more += 1
       else if (open.size >= KINDS_MAX) unreported += 1
       else {
-        open.set(key, { note: { subscription, message, ...(kind && { kind }) }, more: 0 })
+        open.set(key, { event: { subscription, message, ...(kind && { kind }) }, more: 0 })
         log.info({ subscription, ...kind, ...details }, message)
       }
     },

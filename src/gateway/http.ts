@@ -196,7 +196,7 @@ async function serveEndpoint(
   const { status, body, headers } = await endpoint.respond(caller, { body: read.body, requestId, query, accept })
   const all = { ...CORS, 'cache-control': 'no-store', ...rateLimitHeaders(remaining, 0), ...headers }
   if (typeof body === 'string') return sendText(response, status, body, all)
-  if (status >= 400) refusals?.note({ requestId, interface: 'rpc', subscription, status, ...refusedFields(body) })
+  if (status >= 400) refusals?.record({ requestId, interface: 'rpc', subscription, status, ...refusedFields(body) })
   sendJson(response, status, body, all)
 }
 

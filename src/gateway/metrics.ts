@@ -190,7 +190,7 @@ export function gatewayMetrics(registry: MetricsRegistry, read: GatewayReadings 
 export function logRefusals<Meter extends ListenerMeter>(
   meter: Meter,
   server: 'rpc' | 'ws' | 'grpc',
-  notes: Pick<CustomerLog, 'note'>,
+  customerLog: Pick<CustomerLog, 'log'>,
 ): Meter {
   return {
     ...meter,
@@ -198,7 +198,7 @@ export function logRefusals<Meter extends ListenerMeter>(
       meter.refused(limit)
       if (request === undefined) return
       const kind = { interface: server, limit, code: ERRORS[request.code].jsonRpc }
-      notes.note({ subscription: request.subscription, message: 'refused', kind })
+      customerLog.log({ subscription: request.subscription, message: 'refused', kind })
     },
   }
 }

@@ -28,13 +28,13 @@ export type RefusableRequest = ErrorContext & {
 
 /** Records refusals of one interface under the id of their request; of one subscription where it is known. */
 export function recordRefusals(
-  refusals: Pick<RefusalRecorder, 'note'> | undefined,
+  refusals: Pick<RefusalRecorder, 'record'> | undefined,
   server: 'rpc' | 'ws',
   subscription?: string,
 ): RefusableRequest['onRefused'] {
   if (refusals === undefined) return undefined
   return ({ code, message, data, subscription: owner = subscription }, requestId) =>
-    refusals.note({
+    refusals.record({
       requestId,
       interface: server,
       subscription: owner,

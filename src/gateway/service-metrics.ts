@@ -13,7 +13,7 @@ export type LateReadings = {
 /** The metrics of the service, whose refusals are also written to the customers' log. */
 export function createServiceMetrics(
   registry: MetricsRegistry,
-  notes: Pick<CustomerLog, 'note'>,
+  customerLog: Pick<CustomerLog, 'log'>,
 ): { readonly metrics: GatewayMetrics; readonly readings: LateReadings } {
   const readings: LateReadings = {}
   const counted = gatewayMetrics(registry, {
@@ -22,9 +22,9 @@ export function createServiceMetrics(
   })
   const metrics = {
     ...counted,
-    rpc: logRefusals(counted.rpc, 'rpc', notes),
-    ws: logRefusals(counted.ws, 'ws', notes),
-    grpc: logRefusals(counted.grpc, 'grpc', notes),
+    rpc: logRefusals(counted.rpc, 'rpc', customerLog),
+    ws: logRefusals(counted.ws, 'ws', customerLog),
+    grpc: logRefusals(counted.grpc, 'grpc', customerLog),
   }
   return { metrics, readings }
 }

@@ -12,9 +12,9 @@ import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import type { RefusalRecorder } from '../platform/telemetry/refusal-log.ts'
 import type { Upstreams } from '../upstreams/service.ts'
 import { allConnections, type OtherConnections } from './account/all-connections.ts'
-import { logConnections } from './account/connection-notes.ts'
 import { type Connections, createConnections } from './account/connections.ts'
 import { createAccountEndpoints } from './account/endpoints.ts'
+import { logConnections } from './account/log-connections.ts'
 import type { AccountPage } from './account/page.ts'
 import type { AccountReports } from './account/reports.ts'
 import type { DecodedSource } from './geyser/decoded/source.ts'
@@ -104,10 +104,10 @@ export async function startGateway(listeners: GatewayListeners, deps: GatewayDep
   const heldBytes = deps.heldBytes ?? createHeldBytes(HELD_BYTES_DEFAULTS, clock, limits.held.bytes)
   const log = deps.log.child({ part: 'bundle' })
   await using opening = new AsyncDisposableStack()
-  const notes = opening.use(createCustomerLog({ log, clock }))
-  const connections = logConnections(createConnections(deps), { notes, clock })
+  const customerLog = opening.use(createCustomerLog({ log, clock }))
+  const connections = logConnections(createConnections(deps), { customerLog, clock })
   const tarpit = createAuthTarpit(listeners, clock, limits.failures)
-  const { metrics, readings } = createServiceMetrics(deps.registry, notes)
+  const { metrics, readings } = createServiceMetrics(deps.registry, customerLog)
   const { threads = 1, residentBytesMax } = listeners
   const cache = listeners.cache && createResponseCache(cachePartOf(listeners.cache, threads), metrics.cache)
   readings.cache = cache

@@ -114,7 +114,7 @@ export function startIndexerServer(options: IndexerServerOptions, deps: IndexerS
       if (!(error instanceof QueryError)) throw error
       metrics.query(outcomeOf(error), seconds())
       const { type, httpStatus, message } = error
-      deps.refusals?.note({ requestId, interface: 'indexer', subscription, error: type, status: httpStatus, message })
+      deps.refusals?.record({ requestId, interface: 'indexer', subscription, error: type, status: httpStatus, message })
       if (type !== 'AUTHENTICATION_FAILED') return sendError(response, error, queryId, isNativeCompressed)
       addresses.refuseLogin(request, (closes) => {
         if (closes) response.shouldKeepAlive = false

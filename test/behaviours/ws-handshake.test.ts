@@ -97,7 +97,7 @@ describe('a WebSocket', () => {
 
   it('of execution beyond connectionsMax is 503 with the request id under which it is recorded', async () => {
     const noted: string[] = []
-    const deps = { refusals: { note: ({ requestId }: { requestId: string }) => void noted.push(requestId) } }
+    const deps = { refusals: { record: ({ requestId }: { requestId: string }) => void noted.push(requestId) } }
     await using execution = await startTestExecution({ settings: { connectionsMax: 1 }, deps })
     const first = await openRawWs(`${execution.ws}/v1/ws`)
     const { head } = await openRawWs(`${execution.ws}/v1/ws`, { 'x-request-id': 'mine' })

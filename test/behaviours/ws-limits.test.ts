@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
+import { BUILT_IN_PLANS } from '../../src/access/plan.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { startFakeNode } from '../faults/fake-node.ts'
 import { startWsGateway } from '../support/ws-gateway.ts'
@@ -7,6 +8,7 @@ import { startWsGateway } from '../support/ws-gateway.ts'
 type Response = { id: number; error?: { code: number; data: Record<string, unknown> } }
 
 const IN_FLIGHT_MAX = 64
+const HELD_REFUSALS = { interface: 'ws', limit: 'heldBytesPerSubscription' }
 
 it('refuses a call over callsInFlight on one connection, and refunds it', async () => {
   await using node = await startFakeNode()
@@ -72,4 +74,33 @@ it('holds the responses of calls within the byte budget, and names the limit tha
   // The bytes held for the refused response are released.
   size = 500_000
   for (const id of [2, 3]) assert.equal((await call(id)).error, undefined)
+})
+
+it('counts the responses that slow clients of one subscription have not read, over all their connections', async () => {
+  await using node = await startFakeNode()
+  const nodes = [{ name: 'one', rpc: node.rpc, ws: node.ws }]
+  const plans = { professional: { ...BUILT_IN_PLANS.professional, unitsPerSecond: null } }
+  const options = { pendingBytesMax: 100_000_000, stallMs: 60_000 }
+  await using ws = await startWsGateway(nodes, options, plans, { ownerBytesMax: 8_000_000 })
+  const [{ token }, other] = [await ws.gateway.subscribe({}), await ws.gateway.subscribe({})]
+  node.respond = () => ({ result: `"${'x'.repeat(1_900_000)}"` })
+  const clients = [await ws.open(token), await ws.open(token), await ws.open(token)]
+  for (const { socket } of clients) socket.pause()
+  let sent = 0
+  // The buffers of the kernel take some megabytes of each connection.
+  await until('the limit is reached', () => {
+    if (sent < 90) {
+      for (const { socket } of clients) socket.send('{"jsonrpc":"2.0","id":1,"method":"getBlock"}')
+      sent += clients.length
+    }
+    return (ws.registry.value('sluice_bundle_refused_total', HELD_REFUSALS) ?? 0) > 0
+  })
+  const unaffected = await ws.open(other.token)
+  assert.equal(((await unaffected.call('getBlock')) as Response).error, undefined)
+  for (const { socket } of clients) socket.resume()
+  await until('they have read all', () => clients.reduce((sum, { texts }) => sum + texts.length, 0) === sent)
+  for (const { texts, call } of clients) {
+    texts.splice(0)
+    assert.equal(((await call('getBlock')) as Response).error, undefined)
+  }
 })

@@ -29,7 +29,7 @@ runThread(['sender'], async ({ log, lifecycle, settings, start, refusals }) => {
         drained: start.drainedNodes,
       }),
       degrade: () => lifecycle.degraded('sender', 'asked to'),
-      refuse: () => refusals.note({ requestId: 'r1', interface: 'sender', error: 'rate-limited' }),
+      refuse: () => refusals.record({ requestId: 'r1', interface: 'sender', error: 'rate-limited' }),
       'throw-in-drain': () => void (isToThrow = true),
       throw: () => void setImmediate(() => thrown()),
       exhaust: () => void setImmediate(() => exhausted()),

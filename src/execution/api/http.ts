@@ -95,7 +95,7 @@ export function startHttpEndpoint(
       response.setHeader('x-request-id', requestId)
       response.once('finish', () => {
         const { statusCode: status, statusMessage: message } = response
-        if (status >= 400) deps.refusals?.note({ requestId, interface: 'execution', status, message })
+        if (status >= 400) deps.refusals?.record({ requestId, interface: 'execution', status, message })
       })
       for (const [name, value] of Object.entries(SECURITY)) response.setHeader(name, value)
       const { path, query } = requestTarget(request)

@@ -129,7 +129,7 @@ export function createHandshakeAdmission(
       if (refusal === undefined) return undefined
       const requestId = requestIdOf(request, deps)
       const { status, body: message, headers } = refusal
-      deps.refusals?.note({ requestId, interface: 'execution', status, message })
+      deps.refusals?.record({ requestId, interface: 'execution', status, message })
       return { ...refusal, headers: { ...headers, 'x-request-id': requestId } }
     },
     open(request) {

@@ -144,7 +144,7 @@ export function createWsEndpoint(options: WsServerOptions, deps: WsServerDeps): 
         metrics.refused.inc({ reason: 'connections' })
         const error = `limit reached: ${options.connectionsMax} connections`
         const requestId = requestIdOf(request, deps)
-        deps.refusals?.note({ requestId, interface: 'execution', status: 503, message: error })
+        deps.refusals?.record({ requestId, interface: 'execution', status: 503, message: error })
         const headers = { ...versionHeaders?.(request.url ?? '/'), 'x-request-id': requestId, 'retry-after': '5' }
         return sendRaw(socket, 503, JSON.stringify({ error }), headers)
       }

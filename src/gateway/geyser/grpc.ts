@@ -152,7 +152,7 @@ export async function startGeyserServer(settings: GrpcServerOptions, deps: GrpcS
   /** A call that ends with an error, here or at the node; the client finds its id in the trailers. */
   function recordEnd(requestId: string, status: GrpcStatus, subscription: string | undefined): void {
     if (status.code === GrpcCode.ok || status.code === GrpcCode.cancelled) return
-    deps.refusals?.note({ requestId, interface: 'grpc', subscription, status: status.code, message: status.message })
+    deps.refusals?.record({ requestId, interface: 'grpc', subscription, status: status.code, message: status.message })
   }
 
   const { onRefused, onNotAfter } = deps

@@ -37,6 +37,7 @@ export type WsCallsDeps = {
 type WsCallsClient = RefusableRequest & {
   /** Identifies the client: the slot it sees never goes back. */
   readonly connection: object
+  countFree(): void
 }
 
 /** Ordinary JSON-RPC calls over one WebSocket. */
@@ -52,10 +53,10 @@ export class WsCalls {
 
   /** Forwards a call; resolves to the complete response, whose bytes `held` counts. */
   async forward(caller: Caller, call: ChargedCall, held: HeldResponses): Promise<string | Buffer> {
-    const { access, meter } = this.#deps
+    const { meter } = this.#deps
     if (this.#inFlight >= IN_FLIGHT_MAX) {
       meter.refused('callsInFlight', { subscription: caller.subscription.id, code: 'rate-limited' })
-      access.refund(caller, { interface: 'ws', method: call.method }, call.charged)
+      this.#refund(caller, call)
       return this.#refuse(refuseOnConnection('callsInFlight', IN_FLIGHT_MAX, call.charged.cost), call)
     }
     this.#inFlight += 1
@@ -67,7 +68,7 @@ export class WsCalls {
   }
 
   async #forward(caller: Caller, call: ChargedCall, held: HeldResponses): Promise<string | Buffer> {
-    const { access, meter, heldBytes } = this.#deps
+    const { meter, heldBytes } = this.#deps
     const sentId = isFastPathId(call.id) ? call.id : '0'
     const outgoing = {
       body: Buffer.from(writeCall(call, sentId)),
@@ -78,7 +79,7 @@ export class WsCalls {
     }
     const response = await new Promise<UpstreamResponse>((resolve) => this.#deps.forward(outgoing, resolve))
     if (response.kind !== 'responded') {
-      if (!response.isSent) access.refund(caller, { interface: 'ws', method: call.method }, call.charged)
+      if (!response.isSent) this.#refund(caller, call)
       return this.#refuse(refuseFailure(response), call)
     }
     const { body, limit } = await readHeldResponse(response, held)
@@ -91,6 +92,11 @@ export class WsCalls {
     if (body === undefined) return this.#refuse(refuseUpstream('no-upstream'), call)
     if (sentId === call.id) return body
     return replaceId(body, call.id) ?? this.#refuse(refuseUpstream('no-upstream'), call)
+  }
+
+  #refund(caller: Caller, { method, charged }: ChargedCall): void {
+    this.#deps.access.refund(caller, { interface: 'ws', method }, charged)
+    this.#client.countFree()
   }
 
   #refuse(refusal: Refusal, { id }: ChargedCall): string {
@@ -113,8 +119,8 @@ async function readHeldResponse(
   const read = await readCompleteResponse(response, { bytesMax: RESPONSE_BYTES_MAX, hold })
   if (read === 'too-large') limit = 'answerBytes'
   if (typeof read !== 'string') {
-    if (response.rest !== undefined || !held.isBatch) return { body: read }
-    // A small response that waits for others: a copy, since its pooled memory may be many times its size.
+    if (response.rest !== undefined) return { body: read }
+    // A small response may wait for others: a copy, since its pooled memory may be many times its size.
     const body = Buffer.from(read)
     response.pooled?.release()
     if (hold(body.length)) return { body }

@@ -19,8 +19,8 @@ export type Missed = {
 const REREAD_BYTES_MAX = 2 * 1024 * 1024
 const DEPTH_MAX = 256
 const LEVELS = ['processed', 'confirmed', 'finalized']
-/** Finalized state is about this much older than processed state. */
-const FINALIZED_SLOTS = 32
+/** Finalized slots are about 32 behind the newest. */
+export const FINALIZED_SLOTS = 32
 
 /** Thousands of subscriptions lose a node at once; this many reads of a process run at the same time. */
 const CONCURRENT_MAX = 32

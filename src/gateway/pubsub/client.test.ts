@@ -13,7 +13,7 @@ import type { UpstreamResponse } from '../../upstreams/response.ts'
 import type { ForwardRequest } from '../rpc/forward.ts'
 import { PubSubClient } from './client.ts'
 import { RESPONSE_BYTES_MAX } from './held-responses.ts'
-import { Responder } from './respond.ts'
+import { PubSubRequestHandler } from './request-handler.ts'
 import type { UpstreamSubscriptions } from './upstream-subscriptions.ts'
 
 const CALLER = {
@@ -22,6 +22,7 @@ const CALLER = {
   nodeUser: { subscriptionId: 'sub', mayUseShared: true },
 } as unknown as Caller
 const CHARGED = { ok: true, cost: 1, limit: null, remaining: null, resetMs: 0 }
+const OVER_LIMIT = { ok: false, limitName: 'unitsPerSecond', limitSize: 1, cost: 1, retryAfterMs: 500 }
 
 type Item = {
   readonly id: number
@@ -30,23 +31,33 @@ type Item = {
 }
 
 /** One client whose calls are responded to by the test, in any order. */
-function serve(ownerBytesMax = 1e9) {
+function serve({ ownerBytesMax = 1e9, admission = () => CHARGED as object } = {}) {
   const clock = createManualClock()
   const heldBytes = createHeldBytes({ bytesMax: 1e9, ownerBytesMax, waitMs: 1000 }, clock)
   const frames: Buffer[] = []
+  const unread = new DisposableStack()
   const refused: string[] = []
+  const pauses: number[] = []
   const waiting = new Map<string, (response: UpstreamResponse) => void>()
   let refunds = 0
   let onMessage: ((text: string) => void | Promise<void>) | undefined
   const connection = {
     isOpen: true,
     close() {},
-    sendFrame: (frame: Buffer) => void frames.push(frame),
+    sendFrame(frame: Buffer, held?: Disposable) {
+      frames.push(frame)
+      if (held !== undefined) unread.use(held)
+    },
+    pauseReading: (ms: number) => void pauses.push(ms),
     onMessage: (listener: typeof onMessage) => void (onMessage = listener),
     onClose() {},
   } as unknown as WsConnection
   const common = {
-    access: { admit: () => CHARGED, refund: () => void refunds++ } as unknown as Access,
+    access: {
+      admit: admission,
+      refund: () => void refunds++,
+      permits: { acquire: () => ({ ok: false, limitName: 'wsSubscriptions', limitSize: 1 }) },
+    } as unknown as Access,
     clock,
     meter: { request() {}, refused: (limit: string) => void refused.push(limit) },
   }
@@ -55,7 +66,7 @@ function serve(ownerBytesMax = 1e9) {
     { caller: CALLER, wantsGaps: false, requestId: 'r' },
     {
       ...common,
-      responder: new Responder(common),
+      requestHandler: new PubSubRequestHandler(common),
       upstreamSubscriptions: {} as UpstreamSubscriptions,
       forward: ({ methods: [method = ''] }: ForwardRequest, done) => void waiting.set(method, done),
       heldBytes,
@@ -65,11 +76,15 @@ function serve(ownerBytesMax = 1e9) {
     },
   )
   return {
+    clock,
     client,
     heldBytes,
     frames,
+    readAll: () => unread.dispose(),
     refused,
+    pauses,
     refunds: () => refunds,
+    sendText: (text: string) => onMessage?.(text),
     send: (methods: readonly string[]) =>
       onMessage?.(JSON.stringify(methods.map((method, id) => ({ jsonrpc: '2.0', id, method, params: [] })))),
     /** Responds to the call of this method: with so many bytes, in pieces where they are many. */
@@ -111,8 +126,8 @@ function nodeResponse(body: Buffer): UpstreamResponse {
 }
 
 describe('PubSubClient', () => {
-  it('charges the responses of a batch to the memory budget until the reply is sent', async () => {
-    const { heldBytes, frames, send, respond } = serve()
+  it('charges the responses of a batch to the memory budget until the client has read the reply', async () => {
+    const { heldBytes, frames, readAll, send, respond } = serve()
     const sending = send(['getAccountInfo', 'getBalance', 'getProgramAccounts'])
     await respond('getAccountInfo', 0, 300_000)
     await respond('getBalance', 1, 5000)
@@ -121,6 +136,8 @@ describe('PubSubClient', () => {
     await respond('getProgramAccounts', 2, 100)
     await sending
     assert.equal(frames.length, 1)
+    assert.equal(heldBytes.total, 305_100)
+    readAll()
     assert.equal(heldBytes.total, 0)
   })
 
@@ -136,7 +153,7 @@ describe('PubSubClient', () => {
   })
 
   it('refuses the responses of a batch that exceed the size of one response together', async () => {
-    const { heldBytes, items, refused, refunds, send, respond } = serve()
+    const { heldBytes, items, readAll, refused, refunds, send, respond } = serve()
     const sending = send(['getAccountInfo', 'getBlock', 'getBalance', 'getTransaction', 'getSlot'])
     await respond('getAccountInfo', 0, RESPONSE_BYTES_MAX - 10_000)
     await respond('getBlock', 1, 1_900_000)
@@ -145,6 +162,7 @@ describe('PubSubClient', () => {
     assert.equal(heldBytes.total, RESPONSE_BYTES_MAX)
     await respond('getSlot', 4, 100)
     await sending
+    readAll()
     assert.deepEqual(
       items().map(({ id, result, error }) => [id, result === undefined ? error?.data.limit : 'result']),
       [
@@ -162,13 +180,14 @@ describe('PubSubClient', () => {
   })
 
   it('refuses a response of a batch that exceeds the memory budget, and releases what it held of it', async () => {
-    const { heldBytes, items, refused, send, respond } = serve(400_000)
+    const { heldBytes, items, readAll, refused, send, respond } = serve({ ownerBytesMax: 400_000 })
     const sending = send(['getAccountInfo', 'getBlock', 'getSlot'])
     await respond('getAccountInfo', 0, 300_000)
     await respond('getBlock', 1, 200_000)
     assert.equal(heldBytes.total, 300_000)
     await respond('getSlot', 2, 100)
     await sending
+    readAll()
     assert.deepEqual(
       items().map(({ error }) => [error?.data.limit, error?.data.charged]),
       [
@@ -179,4 +198,38 @@ describe('PubSubClient', () => {
     )
     assert.deepEqual([refused, heldBytes.total], [['heldBytesPerSubscription'], 0])
   })
+
+  it('counts a small response to a single call too, which may wait with many others', async () => {
+    const { heldBytes, refused, readAll, sendText, respond } = serve({ ownerBytesMax: 10_000 })
+    for (const id of [1, 2, 3]) {
+      const sending = sendText(`{"jsonrpc":"2.0","id":${id},"method":"getBalance"}`)
+      await respond('getBalance', id, 5000)
+      await sending
+    }
+    assert.deepEqual([heldBytes.total, refused], [10_000, ['heldBytesPerSubscription']])
+    readAll()
+    assert.equal(heldBytes.total, 0)
+  })
+
+  for (const [what, method, admission] of [
+    ['over the quota', 'getSlot', () => OVER_LIMIT],
+    ['over the subscriptions of the plan', 'slotSubscribe', () => CHARGED],
+  ] as const) {
+    it(`responds to calls ${what}, and reads no more than 100 of them a second`, async () => {
+      const { clock, frames, pauses, send } = serve({ admission })
+      const batch = Array.from({ length: 50 }, () => method)
+      for (let sent = 0; sent < 4; sent++) await send(batch)
+      assert.deepEqual(pauses, [])
+      await send(batch)
+      assert.equal(frames.length, 5)
+      assert.equal(pauses.at(-1), 500)
+      clock.advance(500)
+      await send([method])
+      assert.equal(pauses.at(-1), 10)
+      clock.advance(1010)
+      const before = pauses.length
+      await send(batch)
+      assert.equal(pauses.length, before)
+    })
+  }
 })

@@ -2,6 +2,7 @@ import type { Access } from '../../access/call-access.ts'
 import type { Caller } from '../../access/callers.ts'
 import { type DocsUrl, ERRORS } from '../../contract/errors.ts'
 import type { Clock } from '../../core/clock.ts'
+import { TokenBucket } from '../../core/token-bucket.ts'
 import type { HeldBytes } from '../../platform/http/held-bytes.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import { WsCloseCode } from '../../platform/ws/close-codes.ts'
@@ -12,7 +13,7 @@ import type { Forward } from '../rpc/forward.ts'
 import { readRpcBody } from '../rpc/request.ts'
 import { WsCalls } from './calls.ts'
 import { HeldResponses } from './held-responses.ts'
-import type { CloseReason, Reply, RequestingClient, Responder } from './respond.ts'
+import type { CloseReason, PubSubRequestHandler, Reply, RequestingClient } from './request-handler.ts'
 import { bytesFrame } from './splice.ts'
 import { ClientSubscriptions, type SubscribedClient } from './subscriptions.ts'
 import type { Gap } from './upstream-subscription.ts'
@@ -20,7 +21,7 @@ import type { UpstreamSubscriptions } from './upstream-subscriptions.ts'
 
 export type PubSubClientDeps = {
   readonly access: Access
-  readonly responder: Responder
+  readonly requestHandler: PubSubRequestHandler
   readonly upstreamSubscriptions: UpstreamSubscriptions
   readonly forward: Forward
   readonly heldBytes: HeldBytes
@@ -34,9 +35,8 @@ export type PubSubClientDeps = {
 
 export type WsHandshake = { readonly caller: Caller; readonly wantsGaps: boolean; readonly requestId: string }
 
-/** Messages that are not charged: pings, invalid requests, getRateLimits. */
-const FREE_PER_SECOND = 20
-const FREE_BURST = 200
+/** Messages that are not charged: pings, invalid requests, refused ones, getRateLimits. */
+const FREE_MESSAGES = { capacity: 200, perSecond: 100 }
 
 /** One connection: requests in, responses and notifications out. */
 export class PubSubClient implements RequestingClient, SubscribedClient {
@@ -48,8 +48,7 @@ export class PubSubClient implements RequestingClient, SubscribedClient {
   readonly subscriptions: ClientSubscriptions
   readonly #deps: PubSubClientDeps
   #caller: Caller
-  #free = FREE_BURST
-  #freeAtMs: number
+  readonly #free: TokenBucket
 
   constructor(connection: WsConnection, { caller, wantsGaps, requestId }: WsHandshake, deps: PubSubClientDeps) {
     this.connection = connection
@@ -57,7 +56,7 @@ export class PubSubClient implements RequestingClient, SubscribedClient {
     this.requestId = requestId
     this.#deps = deps
     this.#caller = caller
-    this.#freeAtMs = deps.clock.monotonicMs()
+    this.#free = new TokenBucket(FREE_MESSAGES, deps.clock.monotonicMs())
     this.calls = new WsCalls(this, deps)
     this.subscriptions = new ClientSubscriptions(this, deps)
     connection.onMessage((text) => this.#onMessage(text))
@@ -100,17 +99,13 @@ export class PubSubClient implements RequestingClient, SubscribedClient {
     this.connection.close(WsCloseCode.tryAgainLater, 'too slow')
   }
 
-  takeFree(): boolean {
+  countFree(): void {
     const nowMs = this.#deps.clock.monotonicMs()
-    this.#free = Math.min(FREE_BURST, this.#free + ((nowMs - this.#freeAtMs) / 1000) * FREE_PER_SECOND)
-    this.#freeAtMs = nowMs
-    if (this.#free >= 1) {
-      this.#free -= 1
-      return true
-    }
+    this.#free.force(1, nowMs)
+    const waitMs = this.#free.waitMs(0, nowMs)
+    if (waitMs === 0) return
     this.#deps.meter.refused('freeMessages')
-    this.connection.close(WsCloseCode.policyViolation, 'too many messages that are no requests')
-    return false
+    this.connection.pauseReading(waitMs)
   }
 
   closeRefused(reason: CloseReason): void {
@@ -129,25 +124,26 @@ export class PubSubClient implements RequestingClient, SubscribedClient {
 
   async #respond(text: string): Promise<void> {
     const { connection } = this
-    const { meter, heldBytes, responder } = this.#deps
+    const { meter, heldBytes, requestHandler } = this.#deps
     const { limits, subscription } = this.#caller
     const body = readRpcBody(text, { batchItems: limits.batchItems }, this)
     if (body.kind === 'refused') {
-      if (this.takeFree()) connection.send(body.response)
-      return
+      this.countFree()
+      return connection.send(body.response)
     }
     if (body.kind === 'too-many') {
       meter.refused('batchItems', { subscription: subscription.id, code: 'too-large' })
-      if (this.takeFree()) connection.send(errorResponse(refuseSize('batchItems', body.limit), this, 'null'))
-      return
+      this.countFree()
+      return connection.send(errorResponse(refuseSize('batchItems', body.limit), this, 'null'))
     }
-    using held = new HeldResponses(heldBytes, { owner: subscription.id, isBatch: body.batch })
-    const responding = body.items.map((item) => responder.respond(this, item, held))
+    using scope = new DisposableStack()
+    const held = scope.use(new HeldResponses(heldBytes, { owner: subscription.id, isBatch: body.batch }))
+    const responding = body.items.map((item) => requestHandler.respond(this, item, held))
     const replies = (await Promise.all(responding)).filter((reply) => reply !== undefined)
     const [first] = replies
     if (first === undefined || !connection.isOpen) return
-    if (!body.batch) connection.sendFrame(bytesFrame(bytesOf(first.text)))
-    else connection.sendFrame(bytesFrame(joinReplies(replies)))
+    const frame = bytesFrame(body.batch ? joinReplies(replies) : bytesOf(first.text))
+    connection.sendFrame(frame, scope.move())
     for (const { onSent } of replies) onSent?.()
   }
 }

@@ -9,7 +9,7 @@ import type { StreamMeter } from '../metrics.ts'
 import { recordRefusals } from '../refusal.ts'
 import { PubSubClient, type PubSubClientDeps } from './client.ts'
 import type { AdmittedHandshake } from './handshake.ts'
-import { Responder } from './respond.ts'
+import { PubSubRequestHandler } from './request-handler.ts'
 
 /** The clients of the server that are connected. */
 export type PubSubClients = Disposable & {
@@ -18,7 +18,7 @@ export type PubSubClients = Disposable & {
   renewAll(): void
 }
 
-export type PubSubClientsDeps = Omit<PubSubClientDeps, 'responder' | 'onRefused'> & {
+export type PubSubClientsDeps = Omit<PubSubClientDeps, 'requestHandler' | 'onRefused'> & {
   readonly upstreams: Pick<Upstreams, 'usesShared'>
   readonly connections: Pick<Connections, 'enter'>
   readonly meter: StreamMeter
@@ -30,7 +30,11 @@ export function createPubSubClients(deps: PubSubClientsDeps): PubSubClients {
   const { access, upstreams, connections, clock, meter } = deps
   /** By token, with whether the subscription used the shared nodes when the client connected. */
   const clients = new Map<string, Map<PubSubClient, boolean>>()
-  const clientDeps = { ...deps, responder: new Responder(deps), onRefused: recordRefusals(deps.refusals, 'ws') }
+  const clientDeps = {
+    ...deps,
+    requestHandler: new PubSubRequestHandler(deps),
+    onRefused: recordRefusals(deps.refusals, 'ws'),
+  }
   const checks = createSlicedChecks(renewClients, deps.turns)
 
   function renewClients(tokenSha256: string): void {

@@ -6,8 +6,8 @@ export const RESPONSE_BYTES_MAX = 2 * 1024 * 1024
 export type ResponseLimit = 'answerBytes' | HeldBytesLimit
 
 /**
- * The responses to the calls of one message. Those of a batch stay in memory until the slowest has arrived, so they count as held bytes until the
- * reply is handed to the connection.
+ * The responses of nodes to the calls of one message. Those of a batch stay in memory until the slowest has arrived, and the reply until its client has
+ * read it, so they count as held bytes until it has left the process.
  */
 export class HeldResponses implements Disposable {
   /** The reply waits for several responses. */

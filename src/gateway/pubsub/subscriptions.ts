@@ -100,7 +100,7 @@ export class ClientSubscriptions implements Disposable {
 /** One subscription of a client. Frames pass through it only until the response to its subscribe was sent. */
 class ClientSubscription implements UpstreamSubscriber {
   readonly id: number
-  readonly owner: string
+  readonly subscriptionId: string
   readonly #permit: Permit
   readonly #client: SubscribedClient
   /** All of the client, from which it removes itself. */
@@ -114,13 +114,13 @@ class ClientSubscription implements UpstreamSubscriber {
 
   constructor(
     id: number,
-    owner: string,
+    subscriptionId: string,
     permit: Permit,
     client: SubscribedClient,
     all: Map<number, ClientSubscription>,
   ) {
     this.id = id
-    this.owner = owner
+    this.subscriptionId = subscriptionId
     this.#permit = permit
     this.#client = client
     this.#all = all

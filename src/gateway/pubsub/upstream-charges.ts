@@ -1,4 +1,4 @@
-/** Counts upstream subscriptions, each for one of the owners that use it. */
+/** Counts upstream subscriptions, each for one of the customers' subscriptions that use it. */
 export class UpstreamCharges {
   readonly #counts = new Map<string, number>()
   #total = 0
@@ -7,22 +7,22 @@ export class UpstreamCharges {
     return this.#total
   }
 
-  of(owner: string): number {
-    return this.#counts.get(owner) ?? 0
+  of(subscriptionId: string): number {
+    return this.#counts.get(subscriptionId) ?? 0
   }
 
-  add(owner: string, change: 1 | -1): void {
+  add(subscriptionId: string, change: 1 | -1): void {
     this.#total += change
-    const count = this.of(owner) + change
-    if (count > 0) this.#counts.set(owner, count)
-    else this.#counts.delete(owner)
+    const count = this.of(subscriptionId) + change
+    if (count > 0) this.#counts.set(subscriptionId, count)
+    else this.#counts.delete(subscriptionId)
   }
 }
 
-/** The owners that use one upstream subscription: it counts for the first, and when that one has left, for the next. */
+/** The customers' subscriptions that use one upstream subscription: it counts for the first, and when that one has left, for the next. */
 export class UpstreamCharge {
   readonly #charges: UpstreamCharges
-  /** Subscribers by owner. */
+  /** Subscribers by subscription. */
   readonly #users = new Map<string, number>()
   #payer: string | undefined
 
@@ -30,15 +30,15 @@ export class UpstreamCharge {
     this.#charges = charges
   }
 
-  join(owner: string): void {
-    this.#users.set(owner, (this.#users.get(owner) ?? 0) + 1)
+  join(subscriptionId: string): void {
+    this.#users.set(subscriptionId, (this.#users.get(subscriptionId) ?? 0) + 1)
     this.#settle()
   }
 
-  leave(owner: string): void {
-    const left = (this.#users.get(owner) ?? 1) - 1
-    if (left > 0) this.#users.set(owner, left)
-    else this.#users.delete(owner)
+  leave(subscriptionId: string): void {
+    const left = (this.#users.get(subscriptionId) ?? 1) - 1
+    if (left > 0) this.#users.set(subscriptionId, left)
+    else this.#users.delete(subscriptionId)
     this.#settle()
   }
 

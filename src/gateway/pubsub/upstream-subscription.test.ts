@@ -36,7 +36,7 @@ function open(params = '["x"]', names: readonly string[] = ['a']) {
     },
   }
   const subscription = new UpstreamSubscription(
-    { owner: undefined, kind: 'account', params },
+    { dedicatedTo: undefined, kind: 'account', params },
     {
       upstreams: { shared: upstream } as unknown as Upstreams,
       clock,
@@ -48,7 +48,7 @@ function open(params = '["x"]', names: readonly string[] = ['a']) {
     },
   )
   subscription.join({
-    ...{ id: 1, owner: 'sub' },
+    ...{ id: 1, subscriptionId: 'sub' },
     onResponse: (response) => void responses.push(response),
     onFrame(frame) {
       const text = framePayload(frame).toString()

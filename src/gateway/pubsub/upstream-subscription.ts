@@ -8,12 +8,11 @@ import type { Upstreams } from '../../upstreams/service.ts'
 import type { Upstream } from '../../upstreams/upstream.ts'
 import type { Notification } from '../../upstreams/ws/frame-id.ts'
 import type { LinkSubscription } from '../../upstreams/ws/link-subscriptions.ts'
-import { accountDigest, type CatchUp, type Missed, resultDigest } from './catch-up.ts'
-import { isOfDeletedAccount } from './deleted-account.ts'
+import { type CatchUp, FINALIZED_SLOTS, type Missed } from './catch-up.ts'
+import { DeliveredState } from './delivered-state.ts'
 import type { Deliveries } from './deliveries.ts'
 import { FanOut, type FanOutSubscriber } from './fan-out.ts'
 import type { PubSubKind } from './request.ts'
-import { slotOf } from './splice.ts'
 
 /** The result of a subscribe. */
 export type SubscribeResponse =
@@ -29,8 +28,8 @@ export type Gap = { readonly fromSlot: number; readonly toSlot: number; readonly
 
 /** One client's part in an upstream subscription. */
 export type UpstreamSubscriber = FanOutSubscriber & {
-  /** The subscription of the client. */
-  readonly owner: string
+  /** The customer's subscription. */
+  readonly subscriptionId: string
   /** Called once, never within `join`. */
   onResponse(response: SubscribeResponse): void
   onGap(gap: Gap): void
@@ -59,13 +58,9 @@ const FIRST_RETRY_MS = 50
 const RETRY_MS_MIN = 100
 /** Short: every subscription is restored within three seconds of a node's return. */
 const RETRY_MS_MAX = 1000
-/** Kinds whose slots only increase at one node; after a loss lower slots are repetitions. */
-const INCREASING: ReadonlySet<PubSubKind> = new Set(['account', 'program', 'logs', 'slot', 'root', 'block'])
-/** Further back is not a lagging node but a chain that was reset. */
+/** A node that is further behind does not lag: its chain was reset. */
 const LAG_MS_MAX = 60_000
-/** Finalized slots are about 32 behind the newest, */
-const FINALIZED_SLOTS = 32
-/** and a node may lag by 10 s (`health.lagMsMax`). */
+/** Allowed lag of the lost node: 32 slots of 400 ms (docs/decisions/0019-slot-length.md). */
 const UNREPORTED_MS_MAX = 12_800
 /** Parse error, invalid request, invalid params (JSON-RPC 2.0): every node refuses that. */
 const FINAL_CODES: readonly (number | undefined)[] = [-32_700, -32_600, -32_602]
@@ -82,8 +77,8 @@ type Attempt = {
 }
 
 type Topic = {
-  /** Undefined: at the shared nodes. */
-  readonly owner: NodeUser | undefined
+  /** Whose nodes notify; undefined for the shared ones. */
+  readonly dedicatedTo: NodeUser | undefined
   readonly kind: PubSubKind
   readonly params: string
 }
@@ -105,17 +100,13 @@ export class UpstreamSubscription {
   /** A node may have received the request. */
   #isSent = false
   #hasEnded = false
-  #lastSlot: number | undefined
-  #lastAccount: string | undefined
-  /** The last notification was of an account that exists. */
-  #hasAccount = false
+  readonly #delivered: DeliveredState
   #lost: { readonly fromSlot: number; readonly reason: LossReason } | undefined
-  /** The last slot delivered before a loss, or read after it, until the new node has reached it. */
-  #minSlot: number | undefined
 
   constructor(topic: Topic, deps: UpstreamSubscriptionDeps) {
     this.#topic = topic
     this.#deps = deps
+    this.#delivered = new DeliveredState(topic, () => this.#upstream.slotLength.inSlots(LAG_MS_MAX))
     this.#fanOut = new FanOut(deps.deliveries)
   }
 
@@ -178,6 +169,12 @@ export class UpstreamSubscription {
     this.#current?.subscription?.close(isEndedByNode)
     this.#current = undefined
     this.#deps.onEnd()
+  }
+
+  get #upstream(): Upstream {
+    const { upstreams } = this.#deps
+    const { dedicatedTo } = this.#topic
+    return dedicatedTo === undefined ? upstreams.shared : upstreams.of(dedicatedTo)
   }
 
   #subscribe(): void {
@@ -275,7 +272,7 @@ export class UpstreamSubscription {
     if (this.#subscribers.size > 0 && this.#lost === undefined) {
       const { bestSlot, slotLength } = this.#upstream
       const unreported = FINALIZED_SLOTS + slotLength.inSlots(UNREPORTED_MS_MAX)
-      this.#lost = { fromSlot: Math.max(this.#lastSlot ?? 0, bestSlot - unreported), reason }
+      this.#lost = { fromSlot: Math.max(this.#delivered.lastSlot ?? 0, bestSlot - unreported), reason }
     }
     this.#retry()
   }
@@ -286,7 +283,7 @@ export class UpstreamSubscription {
     this.#lost = undefined
     const { kind, params } = this.#topic
     const upstream = this.#upstream
-    if (INCREASING.has(kind)) this.#minSlot = this.#lastSlot
+    this.#delivered.onNodeChange()
     const gap = { ...lost, toSlot: Math.max(lost.fromSlot, upstream.bestSlot) }
     for (const subscriber of this.#subscribers) subscriber.onGap(gap)
     this.#deps.catchUp.start(this, {
@@ -300,50 +297,20 @@ export class UpstreamSubscription {
   }
 
   /** False where the state is older than what was delivered. */
-  #deliverMissed({ result, slot, isLast, isDeleted = false }: Missed): boolean {
-    if (this.#lastSlot !== undefined && slot < this.#lastSlot) return false
-    // Nodes do not notify that an account never existed.
-    if (isDeleted && !this.#hasAccount) return true
-    if (!isLast) {
-      this.#hasAccount = !isDeleted
-      const digest = resultDigest(result)
-      if (digest !== undefined && digest === this.#lastAccount) return true
-      this.#lastAccount = digest
-    }
-    this.#lastSlot = slot
-    // The node that was read may be ahead of the one that notifies. Processed state may be of a fork that is dropped: then the other node is right.
-    if (INCREASING.has(this.#topic.kind) && !this.#topic.params.includes('"processed"')) this.#minSlot = slot
-    const head = `{"jsonrpc":"2.0","method":"${this.#topic.kind}Notification","params":{"result":${result},"subscription":`
+  #deliverMissed(missed: Missed): boolean {
+    const taken = this.#delivered.takeMissed(missed)
+    if (taken !== 'new') return taken === 'known'
+    const head = `{"jsonrpc":"2.0","method":"${this.#topic.kind}Notification","params":{"result":${missed.result},"subscription":`
     const payload = Buffer.from(`${head}0}}`)
     const idFrom = payload.length - 3
-    this.#deliver({ bytes: payload, idFrom, idTo: idFrom + 1 }, isLast ? 'ended-here' : undefined)
+    this.#deliver({ bytes: payload, idFrom, idTo: idFrom + 1 }, missed.isLast ? 'ended-here' : undefined)
     return true
   }
 
   #onNotification(frame: Buffer, { idFrom, idTo }: Notification): void {
-    const { kind } = this.#topic
-    const slot = slotOf(kind, frame)
-    if (slot !== undefined && INCREASING.has(kind)) {
-      if (this.#minSlot !== undefined && slot < this.#minSlot && slot >= this.#minSlot - this.#lagSlotsMax()) return
-      this.#minSlot = undefined
-      this.#lastSlot = slot
-    }
-    if (kind === 'account') {
-      this.#lastAccount = accountDigest(frame, idFrom)
-      this.#hasAccount = !isOfDeletedAccount(frame)
-    }
-    const isLast = kind === 'signature' && !frame.includes(RECEIVED)
+    if (!this.#delivered.takeNotification(frame, idFrom)) return
+    const isLast = this.#topic.kind === 'signature' && !frame.includes(RECEIVED)
     this.#deliver({ bytes: frame, idFrom, idTo }, isLast ? 'ended-by-node' : undefined)
-  }
-
-  get #upstream(): Upstream {
-    const { upstreams } = this.#deps
-    const { owner } = this.#topic
-    return owner === undefined ? upstreams.shared : upstreams.of(owner)
-  }
-
-  #lagSlotsMax(): number {
-    return this.#upstream.slotLength.inSlots(LAG_MS_MAX)
   }
 
   /** The last notification ends the subscription at once, and each subscriber after its delivery. */

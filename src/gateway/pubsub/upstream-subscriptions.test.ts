@@ -28,7 +28,7 @@ async function startEight() {
   const joined: (() => void)[] = []
   const join = (subscriptionId: string, key: string): 'joined' | number => {
     const subscriber: UpstreamSubscriber = {
-      ...{ id: 1, owner: subscriptionId },
+      ...{ id: 1, subscriptionId },
       ...{ onFrame() {}, onResponse() {}, onGap() {}, onEnd() {} },
     }
     const topic = { nodeUser: { subscriptionId, mayUseShared: true }, kind: 'account', params: `["${key}"]` } as const
@@ -67,13 +67,13 @@ test('an upstream subscription counts for one of those who still use it', async 
   leave1?.()
   leave2?.()
   // Each has two now: after two more it has its half.
-  for (const [owner, key] of [
+  for (const [subscriptionId, key] of [
     ['first', '5'],
     ['first', '6'],
     ['second', '7'],
     ['second', '8'],
   ] as const)
-    assert.equal(join(owner, key), 'joined')
+    assert.equal(join(subscriptionId, key), 'joined')
   assert.equal(all.size, 8)
   assert.deepEqual([join('first', '9'), join('second', '9'), join('third', '9')], [4, 4, 'joined'])
   for (const leave of joined) leave()

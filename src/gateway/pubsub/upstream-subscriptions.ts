@@ -33,10 +33,10 @@ export type UpstreamSubscriptionsDeps = {
   readonly residentBytesMax?: number | undefined
 }
 
-/** From this share in use on, the upstream subscriptions that shared nodes take are scarce: */
+/** From this share in use on, the upstream subscriptions that shared nodes take are scarce. */
 const SCARCE_SHARE = 3 / 4
-/** then one subscription creates no more than this share of them. */
-const OWNER_SHARE = 1 / 2
+/** While they are scarce, one subscription creates no more than this share of them. */
+const SUBSCRIPTION_SHARE = 1 / 2
 
 export function createUpstreamSubscriptions(deps: UpstreamSubscriptionsDeps): UpstreamSubscriptions {
   const { upstreams, threads = 1 } = deps
@@ -50,32 +50,32 @@ export function createUpstreamSubscriptions(deps: UpstreamSubscriptionsDeps): Up
   return {
     join({ nodeUser, kind, params }, subscriber) {
       // A subscription with dedicated nodes shares nothing with others.
-      const owner = upstreams.usesShared(nodeUser) ? undefined : nodeUser
+      const dedicatedTo = upstreams.usesShared(nodeUser) ? undefined : nodeUser
       const canonical = canonicalParams(params)
       // Params that nodes may read differently are forwarded as they are, and not shared.
-      const key = canonical === undefined ? undefined : `${owner?.subscriptionId ?? ''} ${kind} ${canonical}`
+      const key = canonical === undefined ? undefined : `${dedicatedTo?.subscriptionId ?? ''} ${kind} ${canonical}`
       const existing = key === undefined ? undefined : shared.get(key)
-      if (existing === undefined && owner === undefined) {
+      if (existing === undefined && dedicatedTo === undefined) {
         const { subscriptionsMax } = upstreams.shared.ws
-        const limitSize = Math.ceil(subscriptionsMax * OWNER_SHARE)
+        const limitSize = Math.ceil(subscriptionsMax * SUBSCRIPTION_SHARE)
         // Without nodes there is nothing to share.
         const isScarce = limitSize > 0 && charges.total >= subscriptionsMax * SCARCE_SHARE
-        if (isScarce && charges.of(subscriber.owner) >= limitSize) return { limitSize }
+        if (isScarce && charges.of(subscriber.subscriptionId) >= limitSize) return { limitSize }
       }
       const upstreamSubscription = existing ?? create(key)
-      upstreamSubscriptions.get(upstreamSubscription)?.join(subscriber.owner)
+      upstreamSubscriptions.get(upstreamSubscription)?.join(subscriber.subscriptionId)
       upstreamSubscription.join(subscriber)
       return upstreamSubscription
 
       function create(key: string | undefined): UpstreamSubscription {
-        const charge = owner === undefined ? new UpstreamCharge(charges) : undefined
+        const charge = dedicatedTo === undefined ? new UpstreamCharge(charges) : undefined
         const created: UpstreamSubscription = new UpstreamSubscription(
-          { owner, kind, params: canonical ?? params ?? '[]' },
+          { dedicatedTo, kind, params: canonical ?? params ?? '[]' },
           {
             ...deps,
             catchUp,
             deliveries,
-            onLeave: (left) => charge?.leave(left.owner),
+            onLeave: (left) => charge?.leave(left.subscriptionId),
             onEnd() {
               upstreamSubscriptions.delete(created)
               charge?.end()

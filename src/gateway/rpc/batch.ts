@@ -2,7 +2,7 @@ import type { Access } from '../../access/call-access.ts'
 import type { Caller } from '../../access/callers.ts'
 import type { Charged, RemainingQuota } from '../../access/quota/charge.ts'
 import type { HeldBytes, HeldBytesLimit } from '../../platform/http/held-bytes.ts'
-import { type HttpResponse, PIECE_BYTES, type Responder } from '../../platform/http/server/post.ts'
+import { type HttpResponse, PIECE_BYTES, type ResponseSink } from '../../platform/http/server/post.ts'
 import { type RpcCall, writeCall } from '../../solana/json/json-rpc.ts'
 import type { UpstreamResponse } from '../../upstreams/response.ts'
 import type { ListenerMeter } from '../metrics.ts'
@@ -37,7 +37,7 @@ export type ChargedRefusal = {
 }
 
 type Batch = { readonly items: readonly RpcItem[]; readonly bytes: number }
-type ForwardBatch = (request: RpcRequest, caller: Caller, batch: Batch, responder: Responder) => void
+type ForwardBatch = (request: RpcRequest, caller: Caller, batch: Batch, responder: ResponseSink) => void
 
 /**
  * Charges each call of a batch separately, forwards the admitted ones together, and writes the response in the order of the calls while the

@@ -8,7 +8,7 @@ import { createUlidSource } from '../../core/ulid.ts'
 import { gunzipBytes, INFLATE_RATIO_MAX, type Unpacked } from '../../platform/http/gzip.ts'
 import type { HeldBytes } from '../../platform/http/held-bytes.ts'
 import { contentFieldsOf, isJsonRequest, JSON_REQUIRED, splitTarget } from '../../platform/http/request-headers.ts'
-import type { HttpResponse, PostHandler, PostHead, Responder } from '../../platform/http/server/post.ts'
+import type { HttpResponse, PostHandler, PostHead, ResponseSink } from '../../platform/http/server/post.ts'
 import { givenRequestId } from '../../platform/http/server/request-id.ts'
 import type { RefusalRecorder } from '../../platform/telemetry/refusal-log.ts'
 import type { ListenerMeter } from '../metrics.ts'
@@ -66,7 +66,7 @@ export function createRpcPosts(
 type PostDeps = Pick<RpcPostsDeps, 'rpc' | 'meter' | 'heldBytes' | 'docsUrl' | 'refusals'>
 
 /** A request whose head is accepted: reads its body, forwards it, and encodes the response. */
-class RpcPost implements Responder {
+class RpcPost implements ResponseSink {
   readonly requestId: string
   /** Identifies the client: the slot it sees never goes back. */
   readonly connection: object
@@ -75,7 +75,7 @@ class RpcPost implements Responder {
   readonly #deps: PostDeps
   readonly #caller: Caller
   readonly #head: HeadReading
-  #reader: Responder | undefined
+  #sink: ResponseSink | undefined
 
   constructor(deps: PostDeps, caller: Caller, requestId: string, connection: object, head: HeadReading) {
     this.requestId = requestId
@@ -128,8 +128,8 @@ class RpcPost implements Responder {
     this.#deps.rpc.countSent(this.#caller, bytes)
   }
 
-  onBody(body: Buffer, reader: Responder): void {
-    this.#reader = reader
+  onBody(body: Buffer, sink: ResponseSink): void {
+    this.#sink = sink
     if (this.#head.isGzip) this.#gunzip(body).catch((error: unknown) => this.fail(error))
     else this.#forward(body)
   }
@@ -147,17 +147,17 @@ class RpcPost implements Responder {
   }
 
   respond(response: HttpResponse): void {
-    const reader = this.#reader as Responder
+    const sink = this.#sink as ResponseSink
     const encoded = encodeResponse(response, this.#head.acceptEncoding)
-    if (!(encoded instanceof Promise)) return reader.respond(encoded)
+    if (!(encoded instanceof Promise)) return sink.respond(encoded)
     encoded.then(
-      (compressed) => reader.respond(compressed),
-      (error: unknown) => reader.fail(error),
+      (compressed) => sink.respond(compressed),
+      (error: unknown) => sink.fail(error),
     )
   }
 
   fail(error: unknown): void {
-    this.#reader?.fail(error)
+    this.#sink?.fail(error)
   }
 }
 

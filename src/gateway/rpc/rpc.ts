@@ -10,7 +10,7 @@ import type { ProductKey } from '../../contract/products.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { HeldBytes } from '../../platform/http/held-bytes.ts'
 import { splitTarget } from '../../platform/http/request-headers.ts'
-import type { HttpResponse, Responder } from '../../platform/http/server/post.ts'
+import type { HttpResponse, ResponseSink } from '../../platform/http/server/post.ts'
 import type { AuthTarpit } from '../../platform/net/auth-tarpit.ts'
 import { type RpcCall, writeCall } from '../../solana/json/json-rpc.ts'
 import type { NodeResponse } from '../../upstreams/response.ts'
@@ -51,7 +51,7 @@ export type Rpc = {
     product?: ProductKey,
   ): Caller | { readonly ok: false; readonly response: HttpResponse | Promise<HttpResponse> }
   /** Forwards the calls of a body and sends the response. The bytes are valid only until this returns. */
-  forward(caller: Caller, body: Buffer, request: RpcRequest, responder: Responder): void
+  forward(caller: Caller, body: Buffer, request: RpcRequest, responder: ResponseSink): void
   /** Refuses a body of this size by its checks: charged where too many are. */
   refuseBody(caller: Caller, refusal: Refusal, request: RefusableRequest, bytes: number): HttpResponse
   /** Refuses a body that cannot be inflated, as one that is not JSON; `bytes` are what inflating it has cost. */
@@ -138,7 +138,7 @@ export function createRpc({ access, forward, clock, meter, tarpit, heldBytes, fr
     return { status: 200, headers: jsonHeaders(quota, cost), body }
   }
 
-  function forwardItem(request: RpcRequest, caller: Caller, { call }: CallItem, responder: Responder): void {
+  function forwardItem(request: RpcRequest, caller: Caller, { call }: CallItem, responder: ResponseSink): void {
     const sentId = call.id === undefined || isFastPathId(call.id) ? call.id : '0'
     const sent = { text: writeCall(call, sentId), id: sentId, bodyBytes: undefined }
     forwardCall(request, caller, call, sent, responder)
@@ -150,7 +150,7 @@ export function createRpc({ access, forward, clock, meter, tarpit, heldBytes, fr
     caller: Caller,
     { method, paramsText, id }: RpcCall,
     sent: SentCall,
-    responder: Responder,
+    responder: ResponseSink,
   ): void {
     const charged = { interface: 'rpc', method } as const
     const admission = access.admit(caller, charged)

@@ -149,9 +149,14 @@ export async function openListener(options: ListenerOptions, deps: ListenerDeps)
     onTls: (socket) => void tlsServer?.emit('connection', socket),
     onRefused: () => deps.onRefused?.('tls-handshake'),
   })
-  /** Those that still get their response. */
+  /** Refused connections whose response is not sent yet. */
   const refused = new Set<Socket>()
-  const turnAway = createTurnAway({ ...deps, clock, sizes: caps.sizes, secureContext: () => secureContext })
+  const refuseConnection = createRefuseConnection({
+    ...deps,
+    clock,
+    sizes: caps.sizes,
+    secureContext: () => secureContext,
+  })
   const { readBuffer, allowHalfOpen = false } = deps
   const accept = (connection: Socket) => {
     accepted += 1
@@ -165,7 +170,7 @@ export async function openListener(options: ListenerOptions, deps: ListenerDeps)
       deps.onRefused?.(refusal)
       refused.add(connection)
       connection.once('close', () => refused.delete(connection))
-      turnAway(connection, refusal)
+      refuseConnection(connection, refusal)
       return
     }
     const socket = readBuffer && !tlsServer ? withSharedReads(connection, readBuffer, { allowHalfOpen }) : connection
@@ -217,7 +222,7 @@ export async function openListener(options: ListenerOptions, deps: ListenerDeps)
   }
 }
 
-type TurnAwayDeps = Pick<ListenerDeps, 'overloadResponse' | 'alpnProtocols'> & {
+type RefuseConnectionDeps = Pick<ListenerDeps, 'overloadResponse' | 'alpnProtocols'> & {
   clock: Clock
   sizes: ConnectionCaps['sizes']
   /** Undefined where the port has no TLS. */
@@ -225,7 +230,13 @@ type TurnAwayDeps = Pick<ListenerDeps, 'overloadResponse' | 'alpnProtocols'> & {
 }
 
 /** Refuses connections: over HTTP where that costs little, otherwise with a reset. */
-function createTurnAway({ overloadResponse, alpnProtocols, clock, sizes, secureContext }: TurnAwayDeps) {
+function createRefuseConnection({
+  overloadResponse,
+  alpnProtocols,
+  clock,
+  sizes,
+  secureContext,
+}: RefuseConnectionDeps) {
   const handshakes = new TokenBucket(REFUSAL_HANDSHAKES, clock.monotonicMs())
   return (connection: Socket, refusal: AcceptRefusal): void => {
     const isShortage = refusal === 'descriptors' || refusal === 'memory'

@@ -20,6 +20,23 @@ test('destroys only streams without progress for stallMs', () => {
   assert.deepEqual(isCut, { idle: false, slow: false, stalled: true, forgotten: false })
 })
 
+test('over the total, destroys those that hold most, however long the others have been connected', () => {
+  const watch = createStallWatch({ stallMs: 100_000, pendingBytesMax: 250_000 })
+  const sizes = [20_000, 20_000, 100_000, 80_000, 100_000]
+  const streams = sizes.map((bytes, at) => {
+    const [, stream] = duplexPair()
+    watch.watch(stream)
+    for (let left = bytes; left > 0; left -= 20_000) stream.write(Buffer.alloc(20_000))
+    assert.equal(stream.writableLength, bytes)
+    watch.sweep(at)
+    return stream
+  })
+  assert.deepEqual(
+    streams.map(({ destroyed }) => destroyed),
+    [false, false, true, false, false],
+  )
+})
+
 test('over the total, destroys those without progress for longest, and no more than needed', () => {
   const watch = createStallWatch({ stallMs: 100_000, pendingBytesMax: 250_000 })
   const streams = Array.from({ length: 4 }, () => duplexPair()[1])

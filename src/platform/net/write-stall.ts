@@ -18,7 +18,8 @@ type Progress = { pendingBytes: number; sinceMs: number }
 
 /**
  * Destroys streams whose peers do not read: those whose pending bytes stay the same for `stallMs`. Writers must write in small pieces, since a piece
- * counts only when it is completely sent. When all streams together have more pending than allowed, those without progress for longest go first.
+ * counts only when it is completely sent. When all streams together have more pending than allowed, those with most of it go first; of several with as
+ * much, those without progress for longest.
  */
 export function createStallWatch({ stallMs, pendingBytesMax }: StallLimits): StallWatch {
   const streams = new Map<Duplex, Progress>()
@@ -26,7 +27,8 @@ export function createStallWatch({ stallMs, pendingBytesMax }: StallLimits): Sta
   function reduceTo(bytesMax: number, pendingBytes: number): void {
     const pending = [...streams].filter(([, progress]) => progress.pendingBytes > 0)
     let remaining = pendingBytes
-    for (const [stream, progress] of pending.toSorted(([, a], [, b]) => a.sinceMs - b.sinceMs)) {
+    const inOrder = pending.toSorted(([, a], [, b]) => b.pendingBytes - a.pendingBytes || a.sinceMs - b.sinceMs)
+    for (const [stream, progress] of inOrder) {
       if (remaining <= bytesMax) return
       remaining -= progress.pendingBytes
       stream.destroy()

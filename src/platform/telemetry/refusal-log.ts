@@ -18,7 +18,7 @@ export type RefusedRequest = {
 }
 
 /** Where a service records the requests it refuses. */
-export type RefusalRecorder = { note(refused: RefusedRequest): void }
+export type RefusalRecorder = { record(refused: RefusedRequest): void }
 
 /** The last refused requests in memory, so that `logs tail --request ID` finds them. The log itself has one line per second and limit. */
 export type RefusalLog = RefusalRecorder & {
@@ -40,20 +40,20 @@ export function createRefusalLog({ clock }: { readonly clock: Pick<Clock, 'nowMs
   const ofOthers = new Map<string, Noted>()
   const readers = new Set<{ readonly requestId: string; read(line: string): void }>()
   return {
-    note(refused) {
+    record(refused) {
       const isOwned = refused.subscription !== undefined
       const kept = isOwned ? ofSubscriptions : ofOthers
       const key = `${refused.requestId} ${refused.interface} ${refused.error ?? refused.status} ${refused.limit ?? ''}`
       if (kept.has(key)) return
       const message = refused.message === undefined ? undefined : copyOf(refused.message)
-      const noted = { ...refused, requestId: copyOf(refused.requestId), message, timeMs: clock.nowMs() }
-      setBounded(kept, key, noted, isOwned ? OF_SUBSCRIPTIONS_MAX : OF_OTHERS_MAX)
-      for (const { requestId, read } of readers) if (requestId === refused.requestId) read(printRefusal(noted))
+      const recorded = { ...refused, requestId: copyOf(refused.requestId), message, timeMs: clock.nowMs() }
+      setBounded(kept, key, recorded, isOwned ? OF_SUBSCRIPTIONS_MAX : OF_OTHERS_MAX)
+      for (const { requestId, read } of readers) if (requestId === refused.requestId) read(printRefusal(recorded))
     },
     of: (requestId) => ({
       recent: () =>
         [...ofSubscriptions.values(), ...ofOthers.values()]
-          .filter((noted) => noted.requestId === requestId)
+          .filter((recorded) => recorded.requestId === requestId)
           .toSorted((a, b) => a.timeMs - b.timeMs)
           .map(printRefusal),
       listen(read) {
@@ -70,7 +70,7 @@ function copyOf(text: string): string {
   return Buffer.from(text.slice(0, TEXT_CHARACTERS_MAX)).toString()
 }
 
-/** Masked here and not when it is noted, because few are ever read. */
+/** Masked here and not when it is recorded, because few are ever read. */
 function printRefusal({ timeMs, requestId, message, interface: server, ...fields }: Noted): string {
   const detail = message === undefined ? undefined : redactText(message)
   const record = { level: 'info', time: new Date(timeMs).toISOString(), part: PARTS[server], interface: server }

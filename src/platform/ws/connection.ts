@@ -5,6 +5,7 @@ import { closeCodeOf, violationReason, WsCloseCode } from './close-codes.ts'
 import { ControlRate } from './control-rate.ts'
 import { encodeTextFrame, type JoinedFrames } from './frame.ts'
 import { OutgoingFrames } from './outgoing-frames.ts'
+import { PeerSilence, type WsHeartbeat } from './peer-silence.ts'
 import { PieceWriter } from './piece-writer.ts'
 import type { WsSocket, WsSocketOwner } from './socket.ts'
 
@@ -16,8 +17,11 @@ export type WsConnection = {
   /** Bytes of all messages handed to the socket so far. */
   readonly bytesOut: number
   send(text: string): void
-  /** Sends a frame of `encodeTextFrame`. Frames that are sent within one turn of the event loop leave in one write. */
-  sendFrame(frame: Buffer): void
+  /**
+   * Sends a frame of `encodeTextFrame`. Frames that are sent within one turn of the event loop leave in one write. `held` is disposed of when the
+   * frame has left the process or is dropped.
+   */
+  sendFrame(frame: Buffer, held?: Disposable): void
   /** Receives frames that many connections share, in order with those of `sendFrame`. */
   readonly consumer: FrameConsumer<Buffer>
   /** For a sender with a queue of its own: true while nothing waits here, so that `write` does not queue up. */
@@ -33,6 +37,8 @@ export type WsConnection = {
   /** Sends what is queued, then the close frame; terminates the connection when the peer does not reply in time. */
   close(code: number, reason?: string): void
   terminate(): void
+  /** Reads nothing more from the client for so long; messages that came together with the last one are still received. */
+  pauseReading(ms: number): void
   /**
    * Sets what receives text messages, and binary ones that are UTF-8; other binary ones close with 1003. The reply to the peer's close frame waits until all
    * promises that the listener returned are settled, so that earlier requests still get their responses.
@@ -110,12 +116,12 @@ export class ServerWsConnection implements WsConnection, WsSocketOwner {
   readonly #ws: WsSocket
   readonly #socket: Duplex
   readonly #clock: Clock
-  readonly openedMs: number
   readonly #meter: WsMeter | undefined
   readonly #owner: WsConnectionOwner
   readonly #frames = new OutgoingFrames(this)
   readonly #writer: PieceWriter
   readonly #controls: ControlRate
+  readonly #silence = new PeerSilence()
   #messageListener: MessageListener | undefined
   #drainListeners: readonly (() => void)[] = NONE
   #closeListeners: readonly CloseListener[] = NONE
@@ -127,9 +133,6 @@ export class ServerWsConnection implements WsConnection, WsSocketOwner {
   #onSent: ((payloadBytes: number) => void) | undefined
   /** Messages whose listener has not settled. */
   #responsesDue = 0
-  /** Anything came from the peer since the last ping. */
-  #isAlive = true
-  #misses = 0
   /** Payload of the most recent ping that came while a large message was being sent. */
   #pongDue: Buffer | undefined
   #stallTimer: Timer | undefined
@@ -143,7 +146,6 @@ export class ServerWsConnection implements WsConnection, WsSocketOwner {
     this.#socket = socket
     this.#writer = new PieceWriter(socket)
     this.#clock = clock
-    this.openedMs = clock.monotonicMs()
     this.#meter = meter
     this.#owner = owner
     this.#controls = new ControlRate(options.controlPerSecondMax, clock.monotonicMs())
@@ -180,8 +182,8 @@ export class ServerWsConnection implements WsConnection, WsSocketOwner {
     this.#frames.push(encodeTextFrame(text))
   }
 
-  sendFrame(frame: Buffer): void {
-    this.#frames.push(frame)
+  sendFrame(frame: Buffer, held?: Disposable): void {
+    this.#frames.push(frame, held)
   }
 
   write(frames: Buffer): void {
@@ -215,22 +217,21 @@ export class ServerWsConnection implements WsConnection, WsSocketOwner {
     this.#bytesOut += bytes.length
     this.#meter?.written(this.#frames.takenCount, bytes.length)
     this.#onSent?.(this.#frames.takenPayloadBytes)
-    if (!this.#writer.write(bytes)) this.#watchStall()
+    if (!this.#writer.write(bytes, this.#frames.takenHeld)) this.#watchStall()
   }
 
-  /** Called once a ping period. Terminates the connection and returns false when nothing came from the peer for `missesMax` periods. */
-  ping(missesMax: number): boolean {
+  /** Called at every beat. Terminates the connection and returns false when its peer was silent for too long. */
+  beat(heartbeat: WsHeartbeat): boolean {
     // A ping must not come within a frame. Until its end the stall timer watches the peer. Nor before the response to a request: Solana's blocking Rust
     // client takes the first frame after a subscribe for its response.
-    if (this.#writer.isSending || this.#responsesDue > 0) return true
-    this.#misses = this.#isAlive ? 0 : this.#misses + 1
-    if (this.#misses >= missesMax) {
-      this.terminate()
-      return false
+    if (this.#writer.isSending || this.#responsesDue > 0) {
+      this.#silence.heard()
+      return true
     }
-    this.#isAlive = false
-    if (this.isOpen) this.#ws.ping()
-    return true
+    const due = this.#silence.beat(heartbeat)
+    if (due === 'dead') this.terminate()
+    else if (due === 'ping-due' && this.isOpen) this.#ws.ping()
+    return due !== 'dead'
   }
 
   close(code: number, reason = ''): void {
@@ -244,6 +245,10 @@ export class ServerWsConnection implements WsConnection, WsSocketOwner {
     this.#ws.terminate()
   }
 
+  pauseReading(ms: number): void {
+    if (this.isOpen) this.#ws.pauseFor(ms, this.#clock)
+  }
+
   /** Checks only what it must: the rest is checked once a write. */
   onQueued(): void {
     // A socket that takes all it is given holds next to nothing itself.
@@ -254,7 +259,7 @@ export class ServerWsConnection implements WsConnection, WsSocketOwner {
   }
 
   messageReceived(data: Buffer, isBinary: boolean): void {
-    this.#isAlive = true
+    this.#silence.heard()
     const listener = this.#messageListener
     if (listener === undefined) return
     let text: string
@@ -340,7 +345,7 @@ export class ServerWsConnection implements WsConnection, WsSocketOwner {
 
   /** A ping or pong came. False when there are too many: the connection is then closed. */
   #onControl(): boolean {
-    this.#isAlive = true
+    this.#silence.heard()
     if (this.#controls.admit(this.#clock.monotonicMs())) return true
     if (this.isOpen) this.#meter?.pings()
     this.close(WsCloseCode.policyViolation, 'too many pings')

@@ -12,8 +12,11 @@ export class OutgoingFrames implements FrameConsumer<Buffer> {
   takenCount = 0
   /** Their bytes without the frames' headers. */
   takenPayloadBytes = 0
+  /** What was pushed with them, to be disposed of when they have left. */
+  takenHeld: Disposable | undefined
   #queue: Buffer[] = []
   #queuedBytes = 0
+  #held: DisposableStack | undefined
   /** May still grow until it is taken. */
   #shared: SharedPart<Buffer> | undefined
   #isOpen = true
@@ -40,9 +43,13 @@ export class OutgoingFrames implements FrameConsumer<Buffer> {
     return this.#queuedBytes + (this.#shared?.byteLength ?? 0)
   }
 
-  push(frame: Buffer): void {
-    if (!this.#isOpen) return
+  push(frame: Buffer, held?: Disposable): void {
+    if (!this.#isOpen) return held?.[Symbol.dispose]()
     this.seal()
+    if (held !== undefined) {
+      this.#held ??= new DisposableStack()
+      this.#held.use(held)
+    }
     this.#queue.push(frame)
     this.#queuedBytes += frame.length
     this.#owner.onQueued()
@@ -68,6 +75,8 @@ export class OutgoingFrames implements FrameConsumer<Buffer> {
   /** All frames as one buffer for one write; undefined when there are none. */
   take(joined?: JoinedFrames): Buffer | undefined {
     const part = this.#shared
+    this.takenHeld = this.#held
+    this.#held = undefined
     if (part !== undefined && this.#queue.length === 0) {
       this.#shared = undefined
       const taken = part.take(this)
@@ -89,6 +98,8 @@ export class OutgoingFrames implements FrameConsumer<Buffer> {
     this.#queue = []
     this.#queuedBytes = 0
     this.#shared = undefined
+    this.#held?.dispose()
+    this.#held = undefined
   }
 
   /** Accepts no more frames. Those that wait can still be taken. */

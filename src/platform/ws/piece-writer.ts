@@ -11,6 +11,8 @@ export class PieceWriter {
   readonly #socket: Duplex
   /** Not yet given to the socket. While there is any, the socket needs to drain. */
   #rest: Buffer | undefined
+  /** To be disposed of when all bytes have left. */
+  #held: Disposable | undefined
 
   constructor(socket: Duplex) {
     this.#socket = socket
@@ -26,9 +28,9 @@ export class PieceWriter {
   }
 
   /** Called only while the socket does not need to drain. False when it does now. */
-  write(bytes: Buffer): boolean {
-    if (bytes.length <= PIECE_BYTES) return this.#socket.write(bytes)
+  write(bytes: Buffer, held?: Disposable): boolean {
     this.#rest = bytes
+    this.#held = held
     return this.writeNext()
   }
 
@@ -37,9 +39,11 @@ export class PieceWriter {
     let isClear = true
     while (this.#rest !== undefined && isClear) {
       const bytes = this.#rest
-      this.#rest = bytes.length > PIECE_BYTES ? bytes.subarray(PIECE_BYTES) : undefined
-      isClear = this.#socket.write(bytes.subarray(0, PIECE_BYTES))
+      const isLast = bytes.length <= PIECE_BYTES
+      this.#rest = isLast ? undefined : bytes.subarray(PIECE_BYTES)
+      isClear = this.#socket.write(isLast ? bytes : bytes.subarray(0, PIECE_BYTES))
     }
+    if (isClear) this.#release()
     return isClear
   }
 
@@ -52,5 +56,11 @@ export class PieceWriter {
 
   clear(): void {
     this.#rest = undefined
+    this.#release()
+  }
+
+  #release(): void {
+    this.#held?.[Symbol.dispose]()
+    this.#held = undefined
   }
 }

@@ -195,12 +195,38 @@ test('terminates a peer that does not reply to pings and keeps one that does', a
   // The echo comes after the pong.
   living.send('after the pong')
   await once(living, 'message')
-  server.clock.advance(1000)
+  server.clock.advance(1100)
   await until('one is left', () => server.ws.connections() === 1)
   assert.equal(living.readyState, WebSocket.OPEN)
   living.terminate()
   dead.destroy()
 })
+
+for (const missesMax of [1, 2]) {
+  test(`a peer is ended ${missesMax * 30} to ${missesMax * 30 + 3} s after its last frame, whenever that came, and was pinged before`, async () => {
+    let ended = 0
+    await using server = await start({ pingMs: 30_000, missesMax }, { onDead: () => (ended += 1) })
+    for (const lastFrameMs of [0, 1000, 2999, 29_000, 31_000, 59_000]) {
+      const client = new WebSocket(server.url, { autoPong: false })
+      let pings = 0
+      client.on('ping', () => (pings += 1))
+      await once(client, 'open')
+      for (let atMs = 0; atMs <= lastFrameMs; atMs += 1000) {
+        server.clock.advance(atMs === 0 ? lastFrameMs % 1000 : 1000)
+        client.send('a frame')
+        await once(client, 'message')
+      }
+      const endedBefore = ended
+      pings = 0
+      server.clock.advance(missesMax * 30_000 - 1)
+      assert.equal(ended, endedBefore, `a frame came ${lastFrameMs} ms after the opening`)
+      server.clock.advance(3001)
+      assert.equal(ended, endedBefore + 1, `a frame came ${lastFrameMs} ms after the opening`)
+      await once(client, 'close')
+      assert.ok(pings >= 1)
+    }
+  })
+}
 
 test('a connection that was opened just before is not pinged', async () => {
   await using server = await start({ pingMs: 1000 })
@@ -244,6 +270,43 @@ test('no ping comes between a request and its response', async () => {
   server.clock.advance(1000)
   await until('the ping came', () => frames.length > 1)
   client.terminate()
+})
+
+test('reads nothing more for the time of a pause, and closes in order within it', async () => {
+  const received: string[] = []
+  const closed = Promise.withResolvers<number>()
+  await using server = await start(
+    {},
+    {
+      onConnection(connection) {
+        connection.onClose((code) => closed.resolve(code))
+        connection.onMessage((text) => {
+          received.push(text)
+          connection.pauseReading(text === 'first' ? 1000 : 2000)
+          connection.send(text)
+          if (text === 'third') connection.close(1012)
+        })
+      },
+    },
+  )
+  const client = await open(server.url)
+  client.send('first')
+  await once(client, 'message')
+  client.send('second')
+  client.ping()
+  // A second connection of the same thread is served, so what the first has sent would have been read.
+  const other = await open(server.url)
+  other.send('other')
+  await once(other, 'message')
+  assert.deepEqual(received, ['first', 'other'])
+  server.clock.advance(1000)
+  await once(client, 'message')
+  assert.deepEqual(received, ['first', 'other', 'second'])
+  server.clock.advance(2000)
+  client.send('third')
+  assert.equal((await once(client, 'close'))[0], 1012)
+  assert.equal(await closed.promise, 1012)
+  other.terminate()
 })
 
 test('replies to pings', async () => {

@@ -22,7 +22,7 @@ export type WsServerOptions = Partial<WsConnectionOptions> & {
   readonly messageBytesMax: number
   readonly connectionsMax?: number
   readonly pingMs?: number
-  /** A peer from which nothing came for so many ping periods is terminated. */
+  /** A peer from which nothing came for so many ping periods, and at most a tenth of one more, is terminated. */
   readonly missesMax?: number
   /** Accepts permessage-deflate. Messages of clients are bounded by `messageBytesMax` before and after inflating. */
   readonly isDeflateOffered?: boolean
@@ -54,8 +54,7 @@ export type WsServer = AsyncDisposable & {
   drain(deadlineMs: number, spreadMs?: number): Promise<void>
 }
 
-/** A connection is pinged only after its first request could have its response: see `ping`. */
-const FIRST_REQUEST_MS = 5000
+const BEATS_PER_PING = 10
 const DEFAULTS = {
   pendingBytesMax: 4 * 1024 * 1024,
   stallMs: 5000,
@@ -63,7 +62,7 @@ const DEFAULTS = {
   responseGraceMs: 10_000,
   connectionsMax: 10_000,
   pingMs: 30_000,
-  missesMax: 1,
+  missesMax: 2,
   controlPerSecondMax: 10,
 }
 
@@ -106,10 +105,11 @@ export function createWsServer(given: WsServerOptions, deps: WsServerDeps): WsSe
   library.on('wsClientError', ({ message }, socket, request) => {
     sendRefusal(request, socket, { status: 400, body: JSON.stringify({ error: 'invalid-handshake', message }) })
   })
-  const heartbeat = clock.setRepeating(options.pingMs, () => {
-    const newestMs = clock.monotonicMs() - Math.min(FIRST_REQUEST_MS, options.pingMs / 2)
-    for (const connection of connections)
-      if (connection.openedMs <= newestMs && !connection.ping(options.missesMax)) onDead?.(connection)
+  const silentBeatsMax = options.missesMax * BEATS_PER_PING
+  // A silent peer is pinged before it is given up, also after a single period.
+  const beats = { silentBeatsMax, pingBeats: Math.min(BEATS_PER_PING, silentBeatsMax / 2) }
+  const heartbeat = clock.setRepeating(options.pingMs / BEATS_PER_PING, () => {
+    for (const connection of connections) if (!connection.beat(beats)) onDead?.(connection)
   })
   heartbeat.unref?.()
 

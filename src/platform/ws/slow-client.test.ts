@@ -10,6 +10,7 @@ import type { WsSocket } from './socket.ts'
 
 const MIB = 1024 * 1024
 const KIB = 1024
+const EVERY_BEAT = { pingBeats: 1, silentBeatsMax: 1 }
 
 /** A connection whose client reads when the test lets it: a write is done when all of its bytes were read. */
 function open(options: { readonly pendingBytesMax?: number; readonly stallMs?: number } = {}) {
@@ -139,13 +140,13 @@ test('control frames wait for the end of the message being sent', async () => {
   on.connection.pingReceived(Buffer.from('1'))
   on.connection.pingReceived(Buffer.from('2'))
   // The heartbeat neither writes nor counts a miss meanwhile: the stall timer watches the client.
-  assert.ok(on.connection.ping(1))
-  assert.ok(on.connection.ping(1))
+  assert.ok(on.connection.beat(EVERY_BEAT))
+  assert.ok(on.connection.beat(EVERY_BEAT))
   await on.read()
   // RFC 6455 section 5.5.3: the most recent ping is enough.
   assert.ok(on.received().equals(Buffer.concat([message, Buffer.from('<pong 2>')])))
   on.connection.pingReceived(Buffer.from('3'))
-  assert.ok(on.connection.ping(1))
+  assert.ok(on.connection.beat(EVERY_BEAT))
   await on.read()
   assert.equal(on.received().subarray(message.length).toString(), '<pong 2><pong 3><ping>')
 })
@@ -157,4 +158,28 @@ test('a close frame comes after the message being sent and those that fit behind
   on.connection.close(1012, 'restart')
   await on.read()
   assert.ok(on.received().equals(Buffer.concat([message, Buffer.from('<close 1012>')])))
+})
+
+test('what is held for frames is released as they leave, and when they are dropped', async () => {
+  const on = open({ pendingBytesMax: MIB })
+  const released: string[] = []
+  const send = (name: string, bytes: number) =>
+    on.connection.sendFrame(encodeTextFrame('a'.repeat(bytes)), { [Symbol.dispose]: () => void released.push(name) })
+  send('first', 300 * KIB)
+  send('second', 10)
+  on.connection.flush()
+  send('third', 300 * KIB)
+  await on.read(200 * KIB)
+  assert.deepEqual(released, [])
+  // A client that never catches up has read what was sent before.
+  await on.read(110 * KIB)
+  assert.deepEqual(new Set(released.splice(0)), new Set(['first', 'second']))
+  send('fourth', 600 * KIB)
+  send('fifth', 600 * KIB)
+  assert.equal(on.closed(), 1013)
+  assert.deepEqual(new Set(released.splice(0)), new Set(['fourth', 'fifth']))
+  send('after the close', 10)
+  assert.deepEqual(released.splice(0), ['after the close'])
+  on.connection.closed(1006)
+  assert.deepEqual(released, ['third'])
 })

@@ -1,4 +1,5 @@
 import { WebSocket } from 'ws'
+import type { Clock, Timer } from '../../core/clock.ts'
 
 /** The owner of a socket, called for its events. An object and not functions: closures for each connection would cost memory. */
 export type WsSocketOwner = {
@@ -20,6 +21,7 @@ export type WsSocketOwner = {
  */
 export class WsSocket extends WebSocket {
   owner: WsSocketOwner | undefined
+  #pause: Timer | undefined
   #reply: { readonly code?: number | undefined; readonly reason?: string | Buffer | undefined } | undefined
 
   attach(owner: WsSocketOwner): void {
@@ -36,8 +38,18 @@ export class WsSocket extends WebSocket {
     super.close(this.#reply?.code, this.#reply?.reason)
   }
 
-  /** Closes from this side. */
+  /** A later call replaces the time of an earlier one. */
+  pauseFor(ms: number, clock: Clock): void {
+    this.pause()
+    this.#pause?.cancel()
+    this.#pause = clock.setTimer(ms, () => this.resume())
+    this.#pause.unref?.()
+  }
+
+  /** Closes from this side. The peer's reply must be read. */
   closeNow(code: number, reason: string): void {
+    this.#pause?.cancel()
+    this.resume()
     super.close(code, reason)
   }
 

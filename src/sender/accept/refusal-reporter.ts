@@ -15,7 +15,7 @@ export function createRefusalReporter(
   log: RefusalRecorder | undefined,
 ): RefusalReporter {
   function record({ code: error, limit, message }: Refusal, requestId: string): void {
-    log?.note({ requestId, interface: 'sender', error, limit, message })
+    log?.record({ requestId, interface: 'sender', error, limit, message })
   }
   return {
     report(refusal, requestId) {

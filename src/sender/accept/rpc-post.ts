@@ -56,13 +56,13 @@ export function createRpcPosts(commonHeaders: Readonly<Record<string, string>>, 
         requestId,
         bodyBytesMax,
         tooLarge,
-        onBody(body, responder) {
+        onBody(body, sink) {
           // A body that is not UTF-8 is not JSON; decoded as text it would change.
           const responded = rpc(isUtf8(body) ? body.toString('utf8') : '', { address, ...errors })
-          if (!(responded instanceof Promise)) return responder.respond(httpResponseOf(responded))
+          if (!(responded instanceof Promise)) return sink.respond(httpResponseOf(responded))
           responded
-            .then((response) => responder.respond(httpResponseOf(response)))
-            .catch((error: unknown) => responder.fail(error))
+            .then((response) => sink.respond(httpResponseOf(response)))
+            .catch((error: unknown) => sink.fail(error))
         },
       }
     },

@@ -4,7 +4,12 @@ import type { RemoteAddress } from '../../net/pinned-address.ts'
 import type { BatchWriter, WriteBatching } from '../../net/write-batching.ts'
 import type { ConnectionShare } from './connection-shares.ts'
 import type { ExchangeConnection, HttpCause, HttpExchange } from './exchange.ts'
-import { type ResponseHead, ResponseReader, type ResponseReaderOptions, type ResponseSink } from './response-reader.ts'
+import {
+  type ResponseEvents,
+  type ResponseHead,
+  ResponseReader,
+  type ResponseReaderOptions,
+} from './response-reader.ts'
 
 export type HttpConnectionOptions = {
   readonly remote: RemoteAddress
@@ -33,7 +38,7 @@ export type HttpConnectionEvents = {
 const KEEP_ALIVE_PROBE_MS = 30_000
 
 /** One connection to a server with at most one call on it. Unexpected bytes close it. */
-export class HttpConnection implements ExchangeConnection, ResponseSink, BatchWriter {
+export class HttpConnection implements ExchangeConnection, ResponseEvents, BatchWriter {
   readonly openedAtMs: number
   idleUntilMs = Number.POSITIVE_INFINITY
   /** Of the owner of the call on it. */

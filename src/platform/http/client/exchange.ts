@@ -4,7 +4,7 @@ import type { Clock } from '../../../core/clock.ts'
 import type { AcquiredBuffer, BufferPool } from '../../net/buffer-pool.ts'
 import type { ResponseRest, RestListener } from '../response-rest.ts'
 import type { ConnectionShare } from './connection-shares.ts'
-import type { ResponseHead, ResponseSink } from './response-reader.ts'
+import type { ResponseEvents, ResponseHead } from './response-reader.ts'
 
 /** Why a call has no response. */
 export type HttpCause =
@@ -68,7 +68,7 @@ const STREAM_BYTES_MIN = 64 * 1024
 const POOLED_BODY_BYTES_MIN = 4096
 
 /** One request and its response. */
-export class HttpExchange implements ResponseSink {
+export class HttpExchange implements ResponseEvents {
   readonly body: Uint8Array | string
   readonly bodyBytes: number
   readonly movableUntil: MovableUntil | undefined

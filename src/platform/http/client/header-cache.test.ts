@@ -117,12 +117,12 @@ test('property: a reader of many responses returns for each what a new reader wo
     fc.property(fc.array(response, { minLength: 2, maxLength: 8 }), (responses) => {
       const fresh: (ResponseHead | string)[] = []
       const kept: (ResponseHead | string)[] = []
-      const sinkOf = (reported: (ResponseHead | string)[]) => ({
+      const eventsOf = (reported: (ResponseHead | string)[]) => ({
         onHead: (one: ResponseHead) => void reported.push(one),
         onBody: (bytes: Buffer) => void reported.push(bytes.toString('latin1')),
       })
-      for (const one of responses) read([one], () => new ResponseReader(sinkOf(fresh)), fresh)
-      read(responses, () => new ResponseReader(sinkOf(kept)), kept)
+      for (const one of responses) read([one], () => new ResponseReader(eventsOf(fresh)), fresh)
+      read(responses, () => new ResponseReader(eventsOf(kept)), kept)
       assert.deepEqual(kept, fresh)
     }),
     seedFor('responses of one connection', 500),

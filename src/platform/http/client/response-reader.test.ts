@@ -4,10 +4,10 @@ import fc from 'fast-check'
 import { seedFor } from '../../../core/test-seed.ts'
 import {
   type ReadResult,
+  type ResponseEvents,
   type ResponseHead,
   ResponseReader,
   type ResponseReaderOptions,
-  type ResponseSink,
 } from './response-reader.ts'
 
 type Read = { result: ReadResult; head: ResponseHead | undefined; body: string; fault: string }
@@ -17,7 +17,7 @@ function read(pieces: readonly string[], options: ResponseReaderOptions & { end?
   const shared = Buffer.alloc(Math.max(1, ...pieces.map((piece) => piece.length)))
   let head: ResponseHead | undefined
   let body = ''
-  const sink: ResponseSink = {
+  const events: ResponseEvents = {
     onHead(given) {
       assert.equal(head, undefined, 'one head')
       head = given
@@ -27,7 +27,7 @@ function read(pieces: readonly string[], options: ResponseReaderOptions & { end?
       body += bytes.toString('latin1')
     },
   }
-  const reader = new ResponseReader(sink, options)
+  const reader = new ResponseReader(events, options)
   reader.begin()
   let result: ReadResult = 'more'
   for (const piece of pieces) {

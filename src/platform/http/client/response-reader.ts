@@ -12,7 +12,7 @@ export type ResponseHead = {
   readonly idleHintMs: number | undefined
 }
 
-export type ResponseSink = {
+export type ResponseEvents = {
   onHead(head: ResponseHead): void
   /** The bytes are a view of a buffer that is reused: copy what is kept. */
   onBody(bytes: Buffer): void
@@ -50,7 +50,7 @@ type State = 'head' | 'length' | 'until-close' | 'chunk-line' | 'chunk-data' | '
 export class ResponseReader {
   readonly #headBytesMax: number
   readonly #bodyBytesMax: number
-  readonly #sink: ResponseSink
+  readonly #events: ResponseEvents
   readonly #cache = new HeaderCache<ResponseHead>()
   #state: State = 'done'
   /** The beginning of a head, a chunk line or trailers that are incomplete. */
@@ -61,8 +61,8 @@ export class ResponseReader {
   /** Why the last result was `fault`. */
   fault = ''
 
-  constructor(sink: ResponseSink, options: ResponseReaderOptions = {}) {
-    this.#sink = sink
+  constructor(events: ResponseEvents, options: ResponseReaderOptions = {}) {
+    this.#events = events
     this.#headBytesMax = options.headBytesMax ?? DEFAULTS.headBytesMax
     this.#bodyBytesMax = options.bodyBytesMax ?? DEFAULTS.bodyBytesMax
   }
@@ -137,7 +137,7 @@ export class ResponseReader {
     if (head === 'interim') return end + HEAD_END_BYTES
     const range = { from: at, to: end + HEAD_END_BYTES }
     if (this.#state === 'length') cache.remember(bytes, range, head.bodyBytes as number, head)
-    this.#sink.onHead(head)
+    this.#events.onHead(head)
     return range.to
   }
 
@@ -147,7 +147,7 @@ export class ResponseReader {
     const cached = value as ResponseHead
     this.#state = 'length'
     this.#bytesLeft = length
-    this.#sink.onHead(cached.bodyBytes === length ? cached : { ...cached, bodyBytes: length })
+    this.#events.onHead(cached.bodyBytes === length ? cached : { ...cached, bodyBytes: length })
     return bodyAt
   }
 
@@ -208,7 +208,7 @@ export class ResponseReader {
     this.#bodyBytes += end - at
     if (this.#bodyBytes > this.#bodyBytesMax) return this.#fail('the response is too large')
     if (this.#bytesLeft === 0) this.#state = this.#state === 'length' ? 'done' : 'chunk-end'
-    this.#sink.onBody(at === 0 && end === bytes.length ? bytes : bytes.subarray(at, end))
+    this.#events.onBody(at === 0 && end === bytes.length ? bytes : bytes.subarray(at, end))
     return end
   }
 

@@ -5,7 +5,7 @@ import type { MemoizedHead } from './fast-path-head.ts'
 import { FastPathInput, PartialBody } from './fast-path-input.ts'
 import { FastPathOutput } from './fast-path-output.ts'
 import type { FastPathResponses } from './fast-path-response.ts'
-import { type HttpResponse, INTERNAL_RESPONSE, type PostDecision, type PostHandler, type Responder } from './post.ts'
+import { type HttpResponse, INTERNAL_RESPONSE, type PostDecision, type PostHandler, type ResponseSink } from './post.ts'
 import { sendRaw } from './reply.ts'
 import { type RequestRefusal, requestRefusal } from './request-refusals.ts'
 
@@ -52,7 +52,7 @@ const LINGER_MS = 2000
  * One connection on the fast path. It reads one request at a time and responds before it reads the next, so responses keep their order, and a
  * client that pipelines fills its own socket. The first request in another form moves the connection to node:http.
  */
-export class FastPathConnection implements Responder {
+export class FastPathConnection implements ResponseSink {
   /** Monotonic. Checked by the server's sweep. */
   deadlineAtMs: number
   readonly #socket: Socket

@@ -17,7 +17,7 @@ const handlerOf = (respond: (body: string) => Promise<HttpResponse>): PostHandle
     requestId: 'x',
     bodyBytesMax: 1000,
     tooLarge: () => ({ ...responseOf('too large'), status: 413 }),
-    onBody: (body, responder) => void respond(String(body)).then((response) => responder.respond(response)),
+    onBody: (body, sink) => void respond(String(body)).then((response) => sink.respond(response)),
   }),
 })
 

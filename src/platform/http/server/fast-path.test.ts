@@ -25,10 +25,10 @@ const handlerOf = (respond: (body: string, head: PostHead) => Promise<HttpRespon
     requestId: 'id-1',
     bodyBytesMax: 1000,
     tooLarge: () => ({ ...responseOf('too large'), status: 413 }),
-    onBody: (body, responder) =>
+    onBody: (body, sink) =>
       void respond(String(body), head).then(
-        (response) => responder.respond(response),
-        (error: unknown) => responder.fail(error),
+        (response) => sink.respond(response),
+        (error: unknown) => sink.fail(error),
       ),
   }),
 })

@@ -35,10 +35,10 @@ function createHandler() {
       requestId: 'x',
       bodyBytesMax: 1000,
       tooLarge: () => ({ status: 413, headers: {}, body: '' }),
-      onBody: (body, responder) =>
+      onBody: (body, sink) =>
         String(body) === 'stream'
-          ? responder.respond({ status: 200, headers: {}, body: 'first half', rest })
-          : responder.respond({ status: 200, headers: {}, body: Buffer.from(body) }),
+          ? sink.respond({ status: 200, headers: {}, body: 'first half', rest })
+          : sink.respond({ status: 200, headers: {}, body: Buffer.from(body) }),
     }),
   }
   return { handler, finish: () => finish() }

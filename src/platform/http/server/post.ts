@@ -48,13 +48,13 @@ export type PostDecision = { readonly requestId: string } & (
       releaseBody?(bytes: number): void
       /** Bytes of the response's body were handed to the socket. Not called for a refusal of the body itself. */
       onBodySent?(bytes: number): void
-      /** The bytes are valid only until this returns. The responder is called once, then or later. */
-      onBody(body: Buffer, responder: Responder): void
+      /** The bytes are valid only until this returns. The sink gets the response once, then or later. */
+      onBody(body: Buffer, sink: ResponseSink): void
     }
 )
 
 /** Takes the response to one request. */
-export type Responder = {
+export type ResponseSink = {
   respond(response: HttpResponse): void
   /** The handler failed, which is a programming error: the response has no details. */
   fail(error: unknown): void

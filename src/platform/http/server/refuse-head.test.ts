@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { connect } from 'node:net'
 import { test } from 'node:test'
 import { silentLogger } from '../../telemetry/logger.ts'
 import { sendJson, sendRaw } from './reply.ts'
 import { type HttpServer, type HttpServerDeps, startHttpServer } from './server.ts'
+import { raw } from './test-raw.ts'
 
 const start = (deps: Partial<HttpServerDeps> = {}): Promise<HttpServer> =>
   startHttpServer(
@@ -15,21 +15,6 @@ const start = (deps: Partial<HttpServerDeps> = {}): Promise<HttpServer> =>
       ...deps,
     },
   )
-
-/** Writes the bytes and returns everything received until the server closes. */
-function raw(server: HttpServer, bytes: string): Promise<string> {
-  return new Promise((resolve) => {
-    const socket = connect(server.address.port, '127.0.0.1', () => socket.write(bytes))
-    let text = ''
-    socket.on('data', (chunk) => {
-      text += String(chunk)
-    })
-    socket.on('error', () => {})
-    // A server that never closes fails the test instead of blocking it.
-    socket.setTimeout(20_000, () => socket.destroy())
-    socket.on('close', () => resolve(text))
-  })
-}
 
 const statusesOf = (responses: string) =>
   [...responses.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => Number(status))

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
-import { connect } from 'node:net'
 import { test } from 'node:test'
 import { silentLogger } from '../../telemetry/logger.ts'
 import { createPathRules, sendPathRefusal } from './path-rules.ts'
 import { sendRaw } from './reply.ts'
 import { type HttpServer, startHttpServer } from './server.ts'
+import { raw } from './test-raw.ts'
 
 const refusePath = createPathRules({ '/': ['GET'] }, { isPreflighted: true, upgradePaths: ['/ws'] })
 
@@ -21,24 +21,6 @@ const start = (): Promise<HttpServer> =>
       onUpgrade: (_request, socket) => sendRaw(socket, 400, '{}'),
     },
   )
-
-/** Everything received until the server closes. */
-function raw(server: HttpServer, bytes: string): Promise<string> {
-  return new Promise((resolve) => {
-    const socket = connect(server.address.port, '127.0.0.1', () => socket.write(bytes))
-    let text = ''
-    socket.on('data', (chunk) => {
-      text += String(chunk)
-    })
-    socket.on('error', () => {})
-    // A server that never closes fails the test instead of blocking it.
-    socket.setTimeout(20_000, () => {
-      text += ' NOT CLOSED'
-      socket.destroy()
-    })
-    socket.on('close', () => resolve(text))
-  })
-}
 
 test('a 426 ends the connection where the client closes it, where it speaks HTTP/1.0, and in a drain', async () => {
   await using server = await start()

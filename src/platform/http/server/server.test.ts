@@ -12,6 +12,7 @@ import { readBody } from './read-body.ts'
 import { sendJson, sendRaw, sendText } from './reply.ts'
 import { requestIdOf } from './request-id.ts'
 import { type HttpServer, type HttpServerDeps, type HttpServerOptions, startHttpServer } from './server.ts'
+import { raw } from './test-raw.ts'
 
 const LOOPBACK = { host: '127.0.0.1', port: 0 }
 
@@ -20,22 +21,6 @@ const start = (deps: Partial<HttpServerDeps> = {}, options: Partial<HttpServerOp
     { listen: LOOPBACK, ...options },
     { log: silentLogger, onRequest: (_request, response) => sendJson(response, 200, { ok: true }), ...deps },
   )
-
-/** Writes the bytes and returns everything received until the server closes. */
-function raw(server: HttpServer, ...parts: (string | Buffer)[]): Promise<string> {
-  return new Promise((resolve) => {
-    const socket = connect(server.address.port, '127.0.0.1')
-    let text = ''
-    socket.on('data', (chunk) => {
-      text += String(chunk)
-    })
-    socket.on('error', () => {})
-    // A server that never closes fails the test instead of blocking it.
-    socket.setTimeout(20_000, () => socket.destroy())
-    socket.on('close', () => resolve(text))
-    for (const part of parts) socket.write(part)
-  })
-}
 
 const statusOf = (response: string) => Number(/^HTTP\/1\.1 (\d{3})/.exec(response)?.[1])
 const fields = (count: number) => Array.from({ length: count }, (_, n) => `h${n}: v\r\n`).join('')

@@ -48,9 +48,9 @@ export async function startHttpReaders(clock: Clock): Promise<HttpReaders> {
         requestId: 'id',
         bodyBytesMax: 65_536,
         tooLarge: () => ({ ...response, status: 413, body: '{"error":"too-large"}' }),
-        onBody(body, responder) {
+        onBody(body, sink) {
           request.body = body.toString('latin1')
-          responder.respond(response)
+          sink.respond(response)
         },
       }
     },

@@ -7,9 +7,9 @@ test('refused requests are sent at once, and no more than a thousand in a second
   const clock = createManualClock()
   let sent = 0
   const refusals = forwardRefusals(() => void (sent += 1), clock)
-  for (let at = 0; at < 5000; at++) refusals.note({ requestId: `r${at}`, interface: 'rpc' })
+  for (let at = 0; at < 5000; at++) refusals.record({ requestId: `r${at}`, interface: 'rpc' })
   assert.equal(sent, 1000)
   clock.advance(1000)
-  refusals.note({ requestId: 'later', interface: 'rpc' })
+  refusals.record({ requestId: 'later', interface: 'rpc' })
   assert.equal(sent, 1001)
 })

@@ -12,7 +12,7 @@ export function forwardRefusals(
   let windowMs = clock.monotonicMs()
   let sent = 0
   return {
-    note(refused) {
+    record(refused) {
       const nowMs = clock.monotonicMs()
       if (nowMs - windowMs >= 1000) {
         windowMs = nowMs

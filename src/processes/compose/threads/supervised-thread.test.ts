@@ -82,7 +82,7 @@ async function begin(t: TestContext, listen: string, { clock = systemClock, rele
       random: secureRandom,
       lifecycle,
       health: createHealthReports(lifecycle),
-      refusals: { note: ({ requestId }) => void refused.push(requestId) },
+      refusals: { record: ({ requestId }) => void refused.push(requestId) },
       writeLog(line) {
         const record = JSON.parse(line) as Record<string, unknown>
         lines.push(record)

@@ -26,7 +26,7 @@ async function start(t: TestContext) {
     registry: part.registry,
     lifecycle: { degraded() {}, recovered() {} },
     health: createHealthReports({ degraded() {}, recovered() {} }),
-    refusals: { note() {} },
+    refusals: { record() {} },
     memory: { reclaim() {} },
     memoryCells: createMemoryCells({ threads: 2 }),
     probes: createProbePublisher(),

@@ -33,7 +33,7 @@ export type ThreadInstanceEvents = {
 
 export type ThreadInstanceDeps = Pick<BaseDeps, 'log' | 'clock'> & {
   readonly health: HealthReports
-  readonly refusals: Pick<RefusalLog, 'note'>
+  readonly refusals: Pick<RefusalLog, 'record'>
   /** Writes a line of the thread's log. */
   readonly writeLog: (line: string) => void
   readonly methods: Offered<ControlPlaneSide>['methods'] & Partial<GatewayMethods>
@@ -109,7 +109,7 @@ export class ThreadInstance implements AsyncDisposable {
       log: writeLog,
       degraded: ({ part, reason }) => health.degraded(name, part, reason),
       recovered: (part) => health.recovered(name, part),
-      refused: (refused) => refusals.note(refused),
+      refused: (refused) => refusals.record(refused),
       alive,
       ready: (ready) => this.#onReady(ready),
       report,

@@ -154,8 +154,8 @@ test('lines have the names of their subscription and customer, and keep what was
 test('a request id finds its refusals and log lines, past and coming, and no others', async () => {
   const { log, refusals, leave, lines } = open()
   const refused = { interface: 'rpc', subscription: 'sub_1', error: 'rate-limited', limit: 'unitsPerSecond' } as const
-  refusals.note({ ...refused, requestId: 'req-1', message: 'limit reached' })
-  refusals.note({ ...refused, requestId: 'req-2' })
+  refusals.record({ ...refused, requestId: 'req-1', message: 'limit reached' })
+  refusals.record({ ...refused, requestId: 'req-2' })
   log.error({ request_id: 'req-1' }, 'request handler failed')
   log.info('something else')
   const following = lines({ request: 'req-1', follow: true })
@@ -169,9 +169,9 @@ test('a request id finds its refusals and log lines, past and coming, and no oth
   const refusal = past[1]
   assert.equal(refusal?.['limit'], 'unitsPerSecond')
   assert.equal(refusal?.['subscription_name'], 'acme')
-  refusals.note({ ...refused, requestId: 'req-2' })
-  refusals.note({ ...refused, requestId: 'req-1', message: 'the same limit again, in one batch' })
-  refusals.note({ requestId: 'req-1', interface: 'ws', message: 'token slc_0123456789abcdefghijk' })
+  refusals.record({ ...refused, requestId: 'req-2' })
+  refusals.record({ ...refused, requestId: 'req-1', message: 'the same limit again, in one batch' })
+  refusals.record({ requestId: 'req-1', interface: 'ws', message: 'token slc_0123456789abcdefghijk' })
   const came = await next()
   assert.equal(came['interface'], 'ws')
   assert.doesNotMatch(JSON.stringify(came), /slc_0123456789/)
@@ -181,14 +181,14 @@ test('a request id finds its refusals and log lines, past and coming, and no oth
 
 test('refusals are bounded, and those without a token do not push out those of subscriptions', () => {
   const refusals = createRefusalLog({ clock: createManualClock() })
-  refusals.note({ requestId: 'mine', interface: 'rpc', subscription: 'sub_1' })
-  for (let n = 0; n < 50_000; n++) refusals.note({ requestId: `guess-${n}`, interface: 'rpc' })
+  refusals.record({ requestId: 'mine', interface: 'rpc', subscription: 'sub_1' })
+  for (let n = 0; n < 50_000; n++) refusals.record({ requestId: `guess-${n}`, interface: 'rpc' })
   assert.equal(refusals.of('mine').recent().length, 1)
   assert.equal(refusals.of('guess-0').recent().length, 0)
   assert.equal(refusals.of('guess-49999').recent().length, 1)
-  refusals.note({ requestId: 'long', interface: 'indexer', subscription: 'sub_1', message: 'x'.repeat(100_000) })
+  refusals.record({ requestId: 'long', interface: 'indexer', subscription: 'sub_1', message: 'x'.repeat(100_000) })
   assert.ok((refusals.of('long').recent()[0] ?? '').length < 500)
-  for (let n = 0; n < 10_000; n++) refusals.note({ requestId: `n-${n}`, interface: 'rpc', subscription: 'sub_1' })
+  for (let n = 0; n < 10_000; n++) refusals.record({ requestId: `n-${n}`, interface: 'rpc', subscription: 'sub_1' })
   assert.equal(refusals.of('mine').recent().length, 0)
 })
 

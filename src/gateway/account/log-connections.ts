@@ -25,7 +25,7 @@ const MESSAGE_CHARACTERS_MAX = 160
 /** The same list of connections, which also writes each connect and disconnect to the customer's log. */
 export function logConnections(
   connections: Connections,
-  { notes, clock }: { notes: Pick<CustomerLog, 'note'>; clock: Clock },
+  { customerLog, clock }: { customerLog: Pick<CustomerLog, 'log'>; clock: Clock },
 ): Connections {
   return {
     ...connections,
@@ -34,12 +34,12 @@ export function logConnections(
       const openedMs = clock.monotonicMs()
       const { subscriptionId: subscription, interface: server } = connection
       const remote = { remote: connection.remoteAddress }
-      notes.note({ subscription, message: 'connected', kind: { interface: server }, details: remote })
+      customerLog.log({ subscription, message: 'connected', kind: { interface: server }, details: remote })
       return (end) => {
         const seconds = Math.round((clock.monotonicMs() - openedMs) / 1000)
         const kind = { interface: server, ...endFields(connection, end) }
         const details = { ...remote, seconds, bytesOut: connection.bytesOut() }
-        notes.note({ subscription, message: 'disconnected', kind, details })
+        customerLog.log({ subscription, message: 'disconnected', kind, details })
         leave(end)
       }
     },

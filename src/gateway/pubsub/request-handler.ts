@@ -19,7 +19,7 @@ export type Reply = { readonly text: string | Buffer; readonly onSent?: () => vo
 export type CloseReason = TokenRefusal | 'not-assigned'
 type CallWithId = RpcCall & { readonly id: string }
 
-export type ResponderDeps = {
+export type PubSubRequestHandlerDeps = {
   readonly access: Access
   readonly clock: Clock
   readonly meter: Pick<ListenerMeter, 'request' | 'refused'>
@@ -31,16 +31,16 @@ export type RequestingClient = RefusableRequest & {
   readonly caller: Caller
   readonly calls: WsCalls
   readonly subscriptions: ClientSubscriptions
-  /** Whether the client may send a message that is not charged; the connection closes where it may not. */
-  takeFree(): boolean
+  /** Counts a message that is not charged. Beyond a rate of them the connection is read more slowly. */
+  countFree(): void
   closeRefused(reason: CloseReason): void
 }
 
 /** Responds to the requests of all clients. */
-export class Responder {
-  readonly #deps: ResponderDeps
+export class PubSubRequestHandler {
+  readonly #deps: PubSubRequestHandlerDeps
 
-  constructor(deps: ResponderDeps) {
+  constructor(deps: PubSubRequestHandlerDeps) {
     this.#deps = deps
   }
 
@@ -49,15 +49,21 @@ export class Responder {
    * of arrival.
    */
   async respond(client: RequestingClient, item: RpcItem, held: HeldResponses): Promise<Reply | undefined> {
-    if ('refusal' in item) return client.takeFree() ? { text: item.refusal } : undefined
+    if ('refusal' in item) {
+      client.countFree()
+      return { text: item.refusal }
+    }
     const { call } = item
     // Clients keep the connection alive with a `ping` notification; a node ignores other notifications too.
-    if (call.id === undefined) return void client.takeFree()
+    if (call.id === undefined) {
+      client.countFree()
+      return undefined
+    }
     const { access, meter } = this.#deps
     const { caller } = client
     const withId: CallWithId = { ...call, id: call.id }
     if (call.method === 'getRateLimits') {
-      if (!client.takeFree()) return undefined
+      client.countFree()
       meter.request(call.method)
       return { text: this.#rateLimits(caller, withId) }
     }
@@ -80,6 +86,7 @@ export class Responder {
     const permit = subscriptions.reserve(caller, call.method)
     if (!permit.ok) {
       meter.refused('wsSubscriptions')
+      client.countFree()
       return { text: errorResponse(permit.refusal, client, call.id) }
     }
     const admission = access.admit(caller, { interface: 'ws', method: call.method })
@@ -91,23 +98,28 @@ export class Responder {
     const topic = { nodeUser: caller.nodeUser, kind, params: call.paramsText }
     const { id, response, start } = await subscriptions.subscribe(topic, permit)
     const noUpstream = () => errorResponse(refuseUpstream('no-upstream'), client, call.id)
+    const refund = () => {
+      access.refund(caller, { interface: 'ws', method: call.method }, admission)
+      client.countFree()
+    }
     switch (response.kind) {
       case 'ready':
         return { text: writeResult(call.id, String(id)), onSent: start }
       case 'refused':
         return { text: replaceId(Buffer.from(response.text), call.id) ?? noUpstream() }
       case 'over-share':
-        access.refund(caller, { interface: 'ws', method: call.method }, admission)
+        refund()
         meter.refused(UPSTREAM_SUBSCRIPTIONS, { subscription: caller.subscription.id, code: 'rate-limited' })
         return { text: errorResponse(refuseUpstreamSubscription(response.limitSize, admission.cost), client, call.id) }
       case 'no-upstream':
-        if (!response.isSent) access.refund(caller, { interface: 'ws', method: call.method }, admission)
+        if (!response.isSent) refund()
         return { text: noUpstream() }
     }
   }
 
   #refused(client: RequestingClient, admission: Exclude<Admission, { ok: true }>, call: CallWithId): Reply {
     const { meter, clock } = this.#deps
+    client.countFree()
     if ('limitName' in admission) {
       meter.refused(admission.limitName)
       return { text: errorResponse(refuseOverLimit(admission, call.method, clock.nowMs()), client, call.id) }

@@ -3,14 +3,14 @@ import { test } from 'node:test'
 import type { CustomerEvent } from '../../access/customer-log.ts'
 import { createManualClock } from '../../core/clock.ts'
 import { createSeededRandom } from '../../core/random.ts'
-import { logConnections } from './connection-notes.ts'
 import { type ConnectionInterface, createConnections } from './connections.ts'
+import { logConnections } from './log-connections.ts'
 
 function setUp() {
   const clock = createManualClock()
-  const notes: CustomerEvent[] = []
+  const events: CustomerEvent[] = []
   const unlogged = createConnections({ clock, random: createSeededRandom(1) })
-  const connections = logConnections(unlogged, { clock, notes: { note: (note) => void notes.push(note) } })
+  const connections = logConnections(unlogged, { clock, customerLog: { log: (event) => void events.push(event) } })
   const enter = (server: ConnectionInterface) =>
     connections.enter({
       subscriptionId: 'sub_1',
@@ -20,11 +20,11 @@ function setUp() {
       bytesOut: () => 700,
       close() {},
     })
-  return { clock, notes, connections, enter }
+  return { clock, events, connections, enter }
 }
 
 test('logs each connect and disconnect, with duration and bytes', () => {
-  const { clock, notes, connections, enter } = setUp()
+  const { clock, events, connections, enter } = setUp()
   const leave = enter('ws')
   assert.equal(connections.of('sub_1').length, 1)
   clock.advance(12_000)
@@ -32,7 +32,7 @@ test('logs each connect and disconnect, with duration and bytes', () => {
   assert.equal(connections.of('sub_1').length, 0)
   const subscription = 'sub_1'
   const remote = '192.0.2.1'
-  assert.deepEqual(notes, [
+  assert.deepEqual(events, [
     { subscription, message: 'connected', kind: { interface: 'ws' }, details: { remote } },
     {
       subscription,
@@ -44,7 +44,7 @@ test('logs each connect and disconnect, with duration and bytes', () => {
 })
 
 test('logs the reason of the gateway, of the node or of the protocol, or none', () => {
-  const { notes, enter } = setUp()
+  const { events, enter } = setUp()
   enter('ws')({ code: 4401, message: 'token revoked' })
   enter('ws')({ code: 1006 })
   enter('ws')({ code: 1001 })
@@ -52,7 +52,7 @@ test('logs the reason of the gateway, of the node or of the protocol, or none', 
   enter('grpc')({ code: 14, message: `the node behind this call is lost${'.'.repeat(500)}` })
   enter('grpc')({ code: 1 })
   enter('grpc')()
-  const reasons = notes.filter(({ message }) => message === 'disconnected').map(({ kind }) => String(kind?.['reason']))
+  const reasons = events.filter(({ message }) => message === 'disconnected').map(({ kind }) => String(kind?.['reason']))
   assert.deepEqual(
     reasons.map((reason) => reason.slice(0, 33)),
     [

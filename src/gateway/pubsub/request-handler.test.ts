@@ -5,7 +5,7 @@ import type { Access } from '../../access/call-access.ts'
 import { createHeldBytes } from '../../platform/http/held-bytes.ts'
 import { WsCalls } from './calls.ts'
 import { HeldResponses } from './held-responses.ts'
-import { Responder } from './respond.ts'
+import { PubSubRequestHandler } from './request-handler.ts'
 import type { ClientSubscriptions } from './subscriptions.ts'
 import type { SubscribeResponse } from './upstream-subscription.ts'
 
@@ -16,7 +16,8 @@ test('a call that no node has received is refunded in full, also where its plan 
   const caller = mustEnter(enter(secret))
   const heldBytes = createHeldBytes({ bytesMax: 1e6, ownerBytesMax: 1e6, waitMs: 1000 }, clock)
   const deps = { access: admission as Access, clock, meter: { request() {}, refused() {} } }
-  const request = { requestId: 'r' }
+  let free = 0
+  const request = { requestId: 'r', countFree: () => void (free += 1) }
   const calls = new WsCalls(
     { ...request, connection: {} },
     { ...deps, heldBytes, forward: (_request, done) => done({ kind: 'no-upstream', isSent: false }) },
@@ -29,10 +30,9 @@ test('a call that no node has received is refunded in full, also where its plan 
     reserve: () => ({ ok: true, release() {}, [Symbol.dispose]() {} }),
     subscribe: async () => ({ id: 1, response: responses.shift(), start() {} }),
   } as unknown as ClientSubscriptions
-  const responder = new Responder(deps)
+  const requestHandler = new PubSubRequestHandler(deps)
   const client = {
     ...{ ...request, calls, subscriptions, caller },
-    takeFree: () => true,
     closeRefused: () => assert.fail(),
   }
   fixture.changeSubscription(subscription.id, {
@@ -41,10 +41,11 @@ test('a call that no node has received is refunded in full, also where its plan 
   fixture.publish()
   using held = new HeldResponses(heldBytes, { owner: subscription.id, isBatch: false })
   for (const method of ['getBalance', 'slotSubscribe', 'slotSubscribe']) {
-    const reply = await responder.respond(client, { call: { method, paramsText: '[]', id: '1' } }, held)
+    const reply = await requestHandler.respond(client, { call: { method, paramsText: '[]', id: '1' } }, held)
     assert.match(String(reply?.text), /"error"/)
     assert.equal(admission.quota(caller).month.used, 0, method)
   }
+  assert.equal(free, 3, 'each counts as a message that is not charged')
   assert.deepEqual(responses, [])
   await usage.flush()
   assert.deepEqual(rows, [])
