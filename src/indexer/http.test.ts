@@ -111,6 +111,9 @@ test('a query that the database did not take is refunded as it was charged', asy
   await using busy = await openServer({ failure: new QueryError('TOO_MANY_SIMULTANEOUS_QUERIES', 'too many') })
   assert.notEqual((await busy.get('/?query=select%201')).statusCode, 200)
   assert.equal(busy.charges.size, 0)
+  await using refused = await openServer({ failure: new QueryError('AUTHENTICATION_FAILED', 'refused by the server') })
+  assert.equal((await refused.get('/?query=select%201')).statusCode, 401)
+  assert.equal(refused.charges.size, 0)
   await using failed = await openServer({ failure: new QueryError('ILLEGAL_DIVISION', 'division by zero') })
   assert.notEqual((await failed.get('/?query=select%201')).statusCode, 200)
   assert.equal(failed.charges.size, 1, 'it was run')
@@ -257,6 +260,14 @@ test('after twenty wrong logins of an address the next ones wait a second, and a
   await on.clock.advanceAsync(1000)
   const { statusCode, headers } = (await late).resume()
   assert.deepEqual([statusCode, headers.connection], [401, 'close'])
+})
+
+test('a login that the database refuses is not a wrong one', async () => {
+  await using on = await openServer({ failure: new QueryError('AUTHENTICATION_FAILED', 'refused by the server') })
+  for (let count = 0; count < 25; count++) {
+    const response = (await on.get('/?query=select%201')).resume()
+    assert.deepEqual([response.statusCode, response.headers.connection], [401, 'keep-alive'])
+  }
 })
 
 test('behind a proxy the limits are those of the client, or none where the client is not known', async () => {

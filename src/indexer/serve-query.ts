@@ -62,7 +62,12 @@ export type Exchange = {
 /** Names of the databases whose tables a statement may name without one, where the queries are forwarded. */
 export const PROXIED_DATABASES: ReadonlySet<string> = new Set([DATABASE])
 const CALL = { interface: 'indexer', method: 'query' } as const
-const UNCHARGED: ReadonlySet<string> = new Set(['TOO_MANY_SIMULTANEOUS_QUERIES', 'SOCKET_TIMEOUT'])
+/** Errors of the database for a query that it did not run. `AUTHENTICATION_FAILED`: the operator's server does not know a login that is valid here. */
+const UNCHARGED: ReadonlySet<string> = new Set([
+  'TOO_MANY_SIMULTANEOUS_QUERIES',
+  'SOCKET_TIMEOUT',
+  'AUTHENTICATION_FAILED',
+])
 
 /** Charges a query, runs it and sends the result. The function that is returned throws QueryError as long as nothing was sent. */
 export function createServeQuery(
@@ -166,7 +171,7 @@ export function createServeQuery(
     )
   }
 
-  /** Refunds a query that was refused at a concurrency limit or by its checks, or lost with the database process. */
+  /** Refunds a query that was not run: refused at a concurrency limit, by its checks or with its login, or lost with the database process. */
   async function refunding<Outcome>(exchange: Exchange, charged: Charged, outcome: Promise<Outcome>): Promise<Outcome> {
     try {
       return await outcome
