@@ -51,6 +51,7 @@ const PROOF = 2
 const AWAY = 'The database is being started again. Try again shortly.'
 const MEMORY = 'Memory limit exceeded: the query used up the memory of the database.'
 const TIMEOUT = 'Timeout exceeded: the query ran longer than it may, and could not be stopped.'
+const CRASH = 'The database process ended twice while this query ran alone; the usual cause is its memory.'
 
 /** A query in the database process. */
 type Run = {
@@ -215,9 +216,7 @@ export function createQueryExecutor(options: QueryExecutorOptions, deps: QueryEx
       if (strikes >= PROOF) {
         log.warn({ subscription: subscriptionId, reason: done.reason }, 'a query ended the database process')
         quarantine.refuse(subscriptionId)
-        throw done.reason === 'time'
-          ? new QueryError('TIMEOUT_EXCEEDED', TIMEOUT)
-          : new QueryError('MEMORY_LIMIT_EXCEEDED', MEMORY)
+        throw causeOf(done.reason)
       }
       if (attempts === ATTEMPTS_MAX) throw new QueryError('SOCKET_TIMEOUT', AWAY, RETRY_SECONDS)
       // Long enough to repeat what it did before.
@@ -249,4 +248,11 @@ export function createQueryExecutor(options: QueryExecutorOptions, deps: QueryEx
     },
     [Symbol.dispose]: () => memory.cancel(),
   }
+}
+
+/** The error of a query that ended its process. */
+function causeOf(reason: Lost['reason']): QueryError {
+  // Only a query beyond its time limit is found unresponsive.
+  if (reason === 'time' || reason === 'unresponsive') return new QueryError('TIMEOUT_EXCEEDED', TIMEOUT)
+  return new QueryError('MEMORY_LIMIT_EXCEEDED', reason === 'memory' ? MEMORY : CRASH)
 }
