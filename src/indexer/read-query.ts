@@ -39,6 +39,14 @@ export async function readQuery(
   return { query, parameters: sent.parameters }
 }
 
+/** Whether the body is larger once it is read. */
+export function isPacked(
+  request: IncomingMessage,
+  { isBodyNativeCompressed }: Pick<QueryRequest, 'isBodyNativeCompressed'>,
+): boolean {
+  return isBodyNativeCompressed || header(request, 'content-encoding') !== undefined
+}
+
 async function unpack(body: Buffer, encoding: string | undefined): Promise<Buffer> {
   if (encoding === undefined || encoding === 'identity') return body
   if (encoding !== 'gzip') throw new QueryError('NOT_IMPLEMENTED', 'The only supported content encoding is gzip.')
