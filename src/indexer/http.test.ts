@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { test } from 'node:test'
-import { zstdCompressSync } from 'node:zlib'
+import { gzipSync, zstdCompressSync } from 'node:zlib'
 import type { Call } from '../access/admission.ts'
 import type { Access } from '../access/call-access.ts'
 import type { Caller } from '../access/callers.ts'
@@ -174,6 +174,17 @@ test('bodies that cannot be read are not charged, unless there are too many of t
     assert.equal(on.charges.size, before + 1)
   }
   assert.equal(on.jobs.length, 0)
+})
+
+test('the name of a content coding has no case', async () => {
+  await using on = await openServer()
+  for (const coding of ['gzip', 'GZIP', 'Gzip'])
+    await (await on.post('/', gzipSync(coding), { 'content-encoding': coding })).body?.cancel()
+  await (await on.post('/', 'plain', { 'content-encoding': 'Identity' })).body?.cancel()
+  assert.deepEqual(
+    on.jobs.map(({ query }) => query),
+    ['gzip', 'GZIP', 'Gzip', 'plain'],
+  )
 })
 
 /** Waits until the server has written all that the connection takes without a reader. */

@@ -47,8 +47,10 @@ export function isPacked(
   return isBodyNativeCompressed || header(request, 'content-encoding') !== undefined
 }
 
-async function unpack(body: Buffer, encoding: string | undefined): Promise<Buffer> {
-  if (encoding === undefined || encoding === 'identity') return body
+async function unpack(body: Buffer, contentEncoding = 'identity'): Promise<Buffer> {
+  // Names of codings have no case (RFC 9110 section 8.4.1).
+  const encoding = contentEncoding.trim().toLowerCase()
+  if (encoding === 'identity') return body
   if (encoding !== 'gzip') throw new QueryError('NOT_IMPLEMENTED', 'The only supported content encoding is gzip.')
   const unpacked = await gunzipBytes(body, { bodyBytesMax: QUERY_BYTES_MAX })
   if (unpacked.ok) return unpacked.body
