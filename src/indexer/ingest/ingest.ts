@@ -284,7 +284,7 @@ class IngestRun {
     const blockhash = bank && this.#banks.blockhashOf(slot, bank)
     // A bank whose block was not received; the slot may live on in another one.
     if (bank !== undefined && (blockhash === undefined || blockhash === this.#banks.finalBlockhash(slot))) return
-    const step = this.#frontier.dropped(slot, blockhash)
+    const step = this.#frontier.removeDead(slot, blockhash)
     await this.#release(this.#frontier.takeReleased())
     if (step.kind === 'rewind') await this.#writer.deleteFrom(step.fromSlot)
   }
@@ -295,7 +295,7 @@ class IngestRun {
     const ours = this.#frontier.blockhashAt(slot)
     if (final !== undefined && ours === final) {
       this.#finalizedSlot = Math.max(this.#finalizedSlot, slot)
-      this.#frontier.settled(slot)
+      this.#frontier.markFinal(slot)
     } else if (final !== undefined && ours !== undefined) this.#frontier.reject(slot, ours)
     for (const blockhash of this.#banks.lostBlockhashes(slot)) this.#frontier.reject(slot, blockhash)
   }
@@ -316,7 +316,7 @@ class IngestRun {
     if (this.#filled?.from === range.from && this.#filled.to === range.to) {
       // The nodes have other blocks there than the one that is needed; they change with time, not with more calls.
       this.#filled = undefined
-      this.#frontier.unlinked(range.to)
+      this.#frontier.releaseUnlinked(range.to)
       return this.#fillLater('the nodes do not have the block that links the chain')
     }
     this.#filled = range
