@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Clock } from '../../core/clock.ts'
 import { messageOf } from '../../core/error.ts'
+import { delay } from '../../platform/process/clock.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { StoreProcess } from '../store/process.ts'
 import { MOVE_FAILED } from './batch-writer.ts'
@@ -104,7 +105,7 @@ class BackfillRun {
           this.#failedBy = error instanceof DatabaseFailed ? 'database' : 'nodes'
           return
         }
-        await new Promise<void>((resolve) => void clock.setTimer(RETRY_MS, resolve))
+        await delay(clock, RETRY_MS)
       }
     }
     if (this.#state === 'running') this.#state = 'done'

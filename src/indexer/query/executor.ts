@@ -1,4 +1,5 @@
 import type { Clock, Timer } from '../../core/clock.ts'
+import { delay } from '../../platform/process/clock.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { IndexerMetrics } from '../metrics.ts'
 import { StoreGone, type StoreProcess } from '../store/process.ts'
@@ -112,7 +113,7 @@ export function createQueryExecutor(options: QueryExecutorOptions, deps: QueryEx
       const store = deps.store()
       if (store !== undefined && !ended.has(store)) return store
       if (waitedMs >= REOPEN_MS) throw new QueryError('SOCKET_TIMEOUT', AWAY, RETRY_SECONDS)
-      await new Promise<void>((resolve) => void clock.setTimer(REOPEN_CHECK_MS, resolve))
+      await delay(clock, REOPEN_CHECK_MS)
     }
   }
 
