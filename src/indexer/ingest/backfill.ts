@@ -37,7 +37,7 @@ const PIECE_SLOTS = 32
 const PARALLEL = 4
 const RETRY_MS = 1_000
 /** Attempts to write one piece before the backfill fails. */
-const TRIES_MAX = 20
+const ATTEMPTS_MAX = 20
 /** How far after the range a block is looked for that shows which of the last slots were skipped. */
 const AFTER_SLOTS_MAX = 4_096
 /** Ids of blocks in the store process; those of the live stream count from one. */
@@ -91,16 +91,16 @@ class BackfillRun {
 
   async run(): Promise<void> {
     const { clock, log } = this.#deps
-    let tries = 0
+    let attempts = 0
     while (this.#state === 'running' && this.#nextSlot <= this.#range.to) {
       try {
         await this.#writePiece()
-        tries = 0
+        attempts = 0
         this.#message = undefined
       } catch (error) {
         this.#message = messageOf(error)
         log.warn({ slot: this.#nextSlot, reason: this.#message }, 'backfill piece not written; trying again')
-        if (++tries === TRIES_MAX) {
+        if (++attempts === ATTEMPTS_MAX) {
           this.#state = 'failed'
           this.#failedBy = error instanceof DatabaseFailed ? 'database' : 'nodes'
           return
