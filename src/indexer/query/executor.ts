@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../../core/clock.ts'
+import type { Clock } from '../../core/clock.ts'
 import { delay } from '../../platform/process/clock.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { IndexerMetrics } from '../metrics.ts'
@@ -10,6 +10,7 @@ import { createQueryQuarantine } from './quarantine.ts'
 import type { QueryJob } from './request.ts'
 import { type QueryResult, readResult } from './result.ts'
 import { createQueryScheduler, type ScheduledQuery } from './scheduler.ts'
+import { GRACE_MS, type StuckReason, watchRun } from './watch-run.ts'
 
 export type QueryExecutorOptions = QueryPermitsOptions & {
   /** Resident memory at which the database process is ended; above the engine's own memory limit. */
@@ -37,10 +38,6 @@ export type QueryExecutor = Disposable & {
   readonly running: number
 }
 
-/** Time for a query to end after its interrupt was delivered; then its process is ended. */
-const GRACE_MS = 5_000
-/** A large batch may block the event loop of the database process; a process that does not respond for this long is ended. */
-const UNRESPONSIVE_MS = 30_000
 const MEMORY_CHECK_MS = 250
 /** A restart of the database process usually takes less than a second. */
 const REOPEN_MS = 10_000
@@ -67,7 +64,7 @@ type Run = {
 }
 
 /** `crash`: the process ended by itself; otherwise this process ended it. */
-type EndReason = 'time' | 'memory' | 'unresponsive' | 'crash'
+type EndReason = StuckReason | 'memory' | 'crash'
 type Lost = { readonly reason: EndReason | 'closed'; readonly strikes: number; readonly ranMs: number }
 
 export function createQueryExecutor(options: QueryExecutorOptions, deps: QueryExecutorDeps): QueryExecutor {
@@ -117,19 +114,9 @@ export function createQueryExecutor(options: QueryExecutorOptions, deps: QueryEx
     }
   }
 
-  /** Interrupts the query at its time limit. Ends the process of a query that does not react to it. */
-  function watchTime(run: Run, id: number, secondsMax: number): Disposable {
-    let timer: Timer = clock.setTimer(secondsMax * 1000, () => {
-      timer = clock.setTimer(UNRESPONSIVE_MS, () => end(run.store, 'unresponsive'))
-      run.store.ask({ kind: 'interrupt', id, reason: 'timeout' }).then(
-        () => {
-          timer.cancel()
-          if (running.has(run)) timer = clock.setTimer(GRACE_MS, () => end(run.store, 'time'))
-        },
-        () => {},
-      )
-    })
-    return { [Symbol.dispose]: () => timer.cancel() }
+  /** Interrupts the query at its time limit and with its client. Ends the process of a query that does not react to it. */
+  function watch(store: StoreProcess, id: number, secondsMax: number, disconnected: AbortSignal): Disposable {
+    return watchRun({ store, id, secondsMax, disconnected, onStuck: (reason) => end(store, reason) }, clock)
   }
 
   /** Runs the query once. Resolves with `Lost` when its process ended. */
@@ -146,9 +133,7 @@ export function createQueryExecutor(options: QueryExecutorOptions, deps: QueryEx
     const residentBytes = store.residentBytes() ?? 0
     const run: Run = { subscriptionId, scheduled, store, startedMs: clock.monotonicMs(), residentBytes, end: undefined }
     using _sharing = clock.setTimer(exclusiveMs, () => scheduled.share())
-    using _time = watchTime(run, id, job.limits.secondsMax)
-    const leave = (): void => void store.ask({ kind: 'interrupt', id, reason: 'cancelled' }).catch(() => {})
-    disconnected.addEventListener('abort', leave, { once: true })
+    using _watch = watch(store, id, job.limits.secondsMax, disconnected)
     running.add(run)
     let isStreaming = false
     try {
@@ -166,24 +151,6 @@ export function createQueryExecutor(options: QueryExecutorOptions, deps: QueryEx
       throw new QueryError('UNKNOWN_EXCEPTION', 'The query could not be run.')
     } finally {
       if (!isStreaming) running.delete(run)
-      disconnected.removeEventListener('abort', leave)
-    }
-  }
-
-  /** Watches over a query whose result is being read: the process of one that does not react to its time limit is ended. */
-  async function watchRead<Response>(
-    { run, id, disconnected }: { readonly run: Run; readonly id: number; readonly disconnected: AbortSignal },
-    secondsMax: number,
-    read: Promise<Response>,
-  ): Promise<Response> {
-    using _time = watchTime(run, id, secondsMax)
-    const leave = (): void => void run.store.ask({ kind: 'interrupt', id, reason: 'cancelled' }).catch(() => {})
-    disconnected.addEventListener('abort', leave, { once: true })
-    if (disconnected.aborted) leave()
-    try {
-      return await read
-    } finally {
-      disconnected.removeEventListener('abort', leave)
     }
   }
 
@@ -240,7 +207,10 @@ export function createQueryExecutor(options: QueryExecutorOptions, deps: QueryEx
         return readResult(id, response, {
           store: run.store,
           permit: released,
-          watchRead: (read) => watchRead({ run, id, disconnected }, job.limits.secondsMax, read),
+          async watchRead(read) {
+            using _watch = watch(run.store, id, job.limits.secondsMax, disconnected)
+            return await read
+          },
         })
       } catch (error) {
         permit[Symbol.dispose]()
