@@ -39,7 +39,7 @@ export async function readQuery(
   return { query, parameters: sent.parameters }
 }
 
-/** Whether the body is larger once it is read. */
+/** Whether the body may be larger once it is read. */
 export function isPacked(
   request: IncomingMessage,
   { isBodyNativeCompressed }: Pick<QueryRequest, 'isBodyNativeCompressed'>,

@@ -49,6 +49,7 @@ export function startBackfill(range: SlotRange, deps: BackfillDeps): Backfill {
   return { status: () => run.status(), stop: () => run.stop(), ended: run.run() }
 }
 
+/** The database, and not a node, is the cause. */
 class DatabaseFailed extends Error {
   override readonly name = 'DatabaseFailed'
 }

@@ -131,6 +131,8 @@ export async function startHttpServer(given: HttpServerOptions, deps: HttpServer
   function refuseLargeHead(socket: Socket): void {
     const message = 'this address has sent too much of requests that are not complete; limit: headBytes'
     turns.fail(socket, () => sendRaw(socket, 429, JSON.stringify({ error: 'head-bytes', message })))
+    // The response may have to wait for those to earlier requests.
+    socket.pause()
   }
 
   function handle(request: IncomingMessage, response: ServerResponse): void {
