@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { openServer, PART, READ_SECONDS_MAX } from '../../test/support/sql-endpoint.ts'
 import { until } from '../platform/process/test-wait.ts'
 import type { ClickHouseProxy } from './clickhouse/proxy.ts'
 import { validateRequest } from './clickhouse/request.ts'
 import { QueryError } from './query/error.ts'
-import { openServer, PART, READ_SECONDS_MAX } from './test-indexer-server.ts'
 
 test('a query that the database did not take is refunded as it was charged', async () => {
   await using busy = await openServer({ failure: new QueryError('TOO_MANY_SIMULTANEOUS_QUERIES', 'too many') })

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
+import { openServer } from '../../test/support/sql-endpoint.ts'
 import { cityHash128 } from '../platform/compression/city-hash.ts'
 import { toNativeBlock } from './query/native-blocks.ts'
-import { openServer } from './test-indexer-server.ts'
 
 test('bodies that cannot be read are not charged, unless there are too many of them', async () => {
   await using on = await openServer()
@@ -26,7 +26,7 @@ test('bodies that cannot be read are not charged, unless there are too many of t
     [5, 'select 1', {}, '/?decompress=1'],
   ] as const) {
     await on.clock.advanceAsync(10_000)
-    const before = on.charges.size
+    const before: number = on.charges.size
     for (let n = 0; n < free; n++) await refuse(body, headers, path)
     assert.equal(on.charges.size, before)
     await refuse(body, headers, path)

@@ -230,7 +230,8 @@ describe('the accounts table', () => {
     let failures = 1
     const failing = replaceInConnections(database, (connection) => ({
       async run(sql, params) {
-        if (sql.includes('INSERT INTO base.accounts') && failures-- > 0) throw new Error('Out of Memory Error: no space')
+        if (sql.includes('INSERT INTO base.accounts') && failures-- > 0)
+          throw new Error('Out of Memory Error: no space')
         return connection.run(sql, params)
       },
     }))

@@ -17,7 +17,7 @@ import { mapInSlices } from '../../../platform/process/time-slices.ts'
 import type { AdminCall, AdminHandlers, AdminReply } from '../handler.ts'
 import { readBack } from '../read-back.ts'
 import { type HandlerDeps, provisioningOf } from './deps.ts'
-import { cursorOf, parseFlag, pageOf, paramOf, textOf } from './query.ts'
+import { cursorOf, pageOf, paramOf, parseFlag, textOf } from './query.ts'
 
 const STATES: readonly string[] = ['active', 'suspended', 'removed']
 /** Cancelled subscriptions in the response to a removal; `cancelled_count` counts all. */

@@ -13,7 +13,7 @@ import { ServiceError } from '../../../core/error.ts'
 import type { AdminCall, AdminHandlers, AdminReply } from '../handler.ts'
 import { readBack } from '../read-back.ts'
 import { type HandlerDeps, provisioningOf } from './deps.ts'
-import { parseFlag, paramOf } from './query.ts'
+import { paramOf, parseFlag } from './query.ts'
 
 /** The subscription that lost a node, and what it uses now. */
 function releasedWire(released: ReleasedSubscription | undefined): object | null {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { connect, type Socket } from 'node:net'
+import { connect } from 'node:net'
 import { test } from 'node:test'
 import { until } from '../../process/test-wait.ts'
 import { silentLogger } from '../../telemetry/logger.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { sluiceHere } from '../../../../../test/support/cli-in-process.ts'
 import { temporaryFolder } from '../../../../../test/support/cli.ts'
+import { sluiceHere } from '../../../../../test/support/cli-in-process.ts'
 import { startHttpServer } from '../../../../../test/support/http-server.ts'
 import { createAdminToken } from '../../../../access/token.ts'
 import { openControlSocket } from '../../../../platform/process/control-socket.ts'
