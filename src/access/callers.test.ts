@@ -216,6 +216,19 @@ describe('the indexer login', () => {
     assert.equal(enter(a.secret, login), 'revoked')
   })
 
+  test('is refused for its form whatever the token is', () => {
+    const { fixture, admission, clock, registry } = openAdmission()
+    const { secret } = fixture.subscribe({ products: ['indexer'] })
+    const { secret: expired } = fixture.subscribe({ products: ['indexer'], validUntil: clock.nowMs() - 10 * SKEW_MS })
+    fixture.publish()
+    const tokens = [{ token: secret }, { token: expired }, { token: 'x' }, { refused: 'missing' } as const]
+    for (const refused of ['missing', 'conflicting', 'malformed'] as const) {
+      for (const token of tokens)
+        assert.equal(reasonOf(admission.authenticateIndexer(token, { refused }, clock.nowMs())), refused)
+      assert.equal(registry.value('sluice_access_refused_total', { reason: refused }), tokens.length)
+    }
+  })
+
   test('hashes the password whatever is wrong', () => {
     const { fixture, admission, hashed, clock } = openAdmission()
     fixture.publish()

@@ -122,7 +122,8 @@ export function createCallers(deps: CallersDeps): CallerCache {
     return current
   }
 
-  function authenticate(presented: PresentedToken, product: ProductKey, nowMs: number): Caller | Refused {
+  /** As `authenticate`, without counting a refusal. */
+  function find(presented: PresentedToken, product: ProductKey, nowMs: number): Caller | Refused {
     const current = snapshot()
     if ('token' in presented) {
       const known = byText.get(presented.token)
@@ -133,7 +134,7 @@ export function createCallers(deps: CallersDeps): CallerCache {
       )
         return known
     }
-    return count(findByToken(current, presented, product, nowMs))
+    return findByToken(current, presented, product, nowMs)
   }
 
   function findByToken(
@@ -206,16 +207,17 @@ export function createCallers(deps: CallersDeps): CallerCache {
   }
 
   return {
-    authenticate,
+    authenticate: (presented, product, nowMs) => count(find(presented, product, nowMs)),
 
     authenticateIndexer(presented, login, nowMs) {
-      const caller = authenticate(presented, 'indexer', nowMs)
+      const caller = find(presented, 'indexer', nowMs)
       const isGiven = 'username' in login
       const digest = hash(isGiven ? login.password : DUMMY_TOKEN)
       const credential = snapshot().indexerCredential(isGiven ? login.username : '')
       const isSame = isSameDigest(digest, credential?.sha256 ?? NO_DIGEST)
-      if (!caller.ok) return caller
+      // First, because the response explains what is wrong with a login: it must not show whether the token is valid.
       if (!isGiven) return count(REFUSED[login.refused])
+      if (!caller.ok) return count(caller)
       if (credential === undefined || !isSame) return count(REFUSED.unknown)
       if (credential.state !== 'active') return count(REFUSED.revoked)
       return credential.subscriptionId === caller.subscription.id ? caller : count(REFUSED.unknown)

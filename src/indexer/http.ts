@@ -115,7 +115,8 @@ export function startIndexerServer(options: IndexerServerOptions, deps: IndexerS
       metrics.query(outcomeOf(error), seconds())
       const { type, httpStatus, message } = error
       deps.refusals?.record({ requestId, interface: 'indexer', subscription, error: type, status: httpStatus, message })
-      if (type !== 'AUTHENTICATION_FAILED') return sendError(response, error, queryId, isNativeCompressed)
+      // Only credentials that are wrong may be guesses; the database may refuse a login that is right.
+      if (subscription !== undefined) return sendError(response, error, queryId, isNativeCompressed)
       addresses.refuseLogin(request, (closes) => {
         if (closes) response.shouldKeepAlive = false
         sendError(response, error, queryId)

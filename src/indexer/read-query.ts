@@ -39,8 +39,18 @@ export async function readQuery(
   return { query, parameters: sent.parameters }
 }
 
-async function unpack(body: Buffer, encoding: string | undefined): Promise<Buffer> {
-  if (encoding === undefined || encoding === 'identity') return body
+/** Whether the body may be larger once it is read. */
+export function isPacked(
+  request: IncomingMessage,
+  { isBodyNativeCompressed }: Pick<QueryRequest, 'isBodyNativeCompressed'>,
+): boolean {
+  return isBodyNativeCompressed || header(request, 'content-encoding') !== undefined
+}
+
+async function unpack(body: Buffer, contentEncoding = 'identity'): Promise<Buffer> {
+  // Names of codings have no case (RFC 9110 section 8.4.1).
+  const encoding = contentEncoding.trim().toLowerCase()
+  if (encoding === 'identity') return body
   if (encoding !== 'gzip') throw new QueryError('NOT_IMPLEMENTED', 'The only supported content encoding is gzip.')
   const unpacked = await gunzipBytes(body, { bodyBytesMax: QUERY_BYTES_MAX })
   if (unpacked.ok) return unpacked.body

@@ -18,7 +18,7 @@ import type { QueryContext, QueryLimits, QueryRequest } from './query/request.ts
 import { chooseEncoding } from './query/response-encoding.ts'
 import { type QueryResult, sendResult } from './query/result.ts'
 import { parseStatement } from './query/statement.ts'
-import { header, readQuery } from './read-query.ts'
+import { header, isPacked, QUERY_BYTES_MAX, readQuery } from './read-query.ts'
 import { DATABASE } from './schema.ts'
 import { readSessionStatement } from './session/session-statement.ts'
 import type { OpenSession } from './session/sessions.ts'
@@ -62,7 +62,12 @@ export type Exchange = {
 /** Names of the databases whose tables a statement may name without one, where the queries are forwarded. */
 export const PROXIED_DATABASES: ReadonlySet<string> = new Set([DATABASE])
 const CALL = { interface: 'indexer', method: 'query' } as const
-const UNCHARGED: ReadonlySet<string> = new Set(['TOO_MANY_SIMULTANEOUS_QUERIES', 'SOCKET_TIMEOUT'])
+/** Errors of the database for a query that it did not run. `AUTHENTICATION_FAILED`: the operator's server does not know a login that is valid here. */
+const UNCHARGED: ReadonlySet<string> = new Set([
+  'TOO_MANY_SIMULTANEOUS_QUERIES',
+  'SOCKET_TIMEOUT',
+  'AUTHENTICATION_FAILED',
+])
 
 /** Charges a query, runs it and sends the result. The function that is returned throws QueryError as long as nothing was sent. */
 export function createServeQuery(
@@ -80,7 +85,9 @@ export function createServeQuery(
       const sent = await readQuery(request, body, query)
       return { ...query, query: sent.query, parameters: { ...query.parameters, ...sent.parameters } }
     } catch (error) {
-      if (error instanceof QueryError) refundRefused(exchange, charged)
+      // Of a packed body it is not known how much was inflated before it failed.
+      const bytes = isPacked(request, query) ? QUERY_BYTES_MAX : 0
+      if (error instanceof QueryError) refundRefused(exchange, charged, bytes)
       throw error
     }
   }
@@ -166,7 +173,7 @@ export function createServeQuery(
     )
   }
 
-  /** Refunds a query that was refused at a concurrency limit or by its checks, or lost with the database process. */
+  /** Refunds a query that was not run: refused at a concurrency limit, by its checks or with its login, or lost with the database process. */
   async function refunding<Outcome>(exchange: Exchange, charged: Charged, outcome: Promise<Outcome>): Promise<Outcome> {
     try {
       return await outcome
@@ -178,9 +185,9 @@ export function createServeQuery(
     }
   }
 
-  /** Refunds a statement or a body that was refused by its checks, as long as these are few. */
-  function refundRefused({ caller, query, body }: Exchange, charged: Charged): void {
-    const bytes = Math.max(query.query.length, body.length)
+  /** Refunds a statement or a body that was refused by its checks, as long as these are few. `inflatedBytes`: of the body, where there may be more than came. */
+  function refundRefused({ caller, query, body }: Exchange, charged: Charged, inflatedBytes = 0): void {
+    const bytes = Math.max(query.query.length, body.length, inflatedBytes)
     if (freeRefusals.take(caller.subscription.id, bytes)) access.refund(caller, CALL, charged)
   }
 

@@ -76,7 +76,7 @@ describe('the proxy in front of a current ClickHouse', () => {
             async ensure() {
               accounts.ensured += 1
             },
-            lost: () => accounts.isRestorable,
+            prepareRecreation: () => accounts.isRestorable,
             [Symbol.dispose]() {},
           },
         },

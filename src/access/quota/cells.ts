@@ -74,7 +74,7 @@ export class QuotaCells {
 
   isAccount(cell: number): boolean {
     const kind = this.int(cell, FIELD.kind)
-    return kind === KIND.account || kind === KIND.resting
+    return kind === KIND.account || kind === KIND.closed
   }
 
   /** Whether the account is open, which it stays only as long as its lock is held. */
@@ -82,7 +82,7 @@ export class QuotaCells {
     return this.int(cell, FIELD.kind) === KIND.account
   }
 
-  /** The buckets of an account. The caller holds its lock, or runs where nobody else closes accounts. */
+  /** The buckets of an account. The caller holds its lock, or runs where no other thread closes accounts. */
   *bucketsOf(account: number): Generator<number> {
     for (let cell = this.int(account, FIELD.next); cell !== 0; cell = this.int(cell, FIELD.next)) yield cell
   }

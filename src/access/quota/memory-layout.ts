@@ -23,7 +23,7 @@ import { PERMIT_KINDS } from './permit-table.ts'
  *     chunk    the units that a process may spend of a shared quota before they are booked
  *     booked   known to the shared ledger; `spent` less `booked` is still to be sent
  *     share    the fraction of rate and capacity that this process uses while the shared ledger is unreachable, else 1
- *     resting  closed: only the units of the month and permits are kept, in the cell of the account
+ *     closed   only the units of the month and permits are kept, in the cell of the account
  *     opening  the number of one time that an account is open; the shared ledger counts the bookings of each from zero
  */
 export const CELL_BYTES = 192
@@ -110,8 +110,8 @@ export const FLAG = {
   local: 1,
 } as const
 
-/** `resting`: a closed account of which only the units of the month and permits are kept. */
-export const KIND = { free: 0, account: 1, resting: 2, bucket: 3 } as const
+/** `closed`: an account of which only the units of the month and permits are kept. */
+export const KIND = { free: 0, account: 1, closed: 2, bucket: 3 } as const
 
 /** Marks of accounts for the thread that books. */
 export const MARK = { unbooked: 0, requested: 1 } as const

@@ -18,7 +18,7 @@ import {
 import { PermitSharing, SHARING_INTS } from './permit-sharing.ts'
 import { PERMIT_KINDS, PermitTable } from './permit-table.ts'
 
-/** Only accounts with permits keep their cells, and there are more cells than connections. */
+/** Cannot happen: only accounts with permits keep their cells, each permit is of an open connection, and there are more cells than connections. */
 const FULL = 'the table of accounts has no room'
 
 /** The quota accounts and permits of the process, as one thread sees them. Cells are given by their number, which is above zero. */
@@ -71,14 +71,14 @@ export class QuotaMemory extends QuotaCells {
     return Atomics.load(this.#header, HEADER.nextCell)
   }
 
-  /** Releases the locks that a dead thread has left, so that nobody waits for them. */
+  /** Releases the locks that a dead thread has left, so that no other one waits for them. */
   unlockAll(thread: number): void {
     Atomics.compareExchange(this.#header, HEADER.lock, thread + 1, 0)
     const end = this.cellsEnd
     for (let cell = 1; cell < end; cell++) this.unlockOf(cell, thread)
   }
 
-  /** Reserves a bucket for each name. Done before the account is locked; `addBucket` uses them, `freeCells` returns the rest. */
+  /** Reserves this many cells; called before the account is locked. `addBucket` uses them, `freeCells` returns the rest. */
   reserveCells(count: number): number[] {
     this.#lockTable()
     const cells = Array.from({ length: count }, () => this.#takeCell())
@@ -112,7 +112,7 @@ export class QuotaMemory extends QuotaCells {
       cell = this.#takeCell()
       if (cell === 0) return 0
       this.setName(cell, nameFor(id))
-      this.setInt(cell, FIELD.kind, KIND.resting)
+      this.setInt(cell, FIELD.kind, KIND.closed)
       this.setFloat(cell, ACCOUNT.month, 0)
       this.setFloat(cell, ACCOUNT.used, 0)
       this.#index.add(id, cell)
@@ -136,7 +136,7 @@ export class QuotaMemory extends QuotaCells {
     this.#lockTable()
     this.lock(cell)
     if (this.isOpen(cell) && condition()) this.#close(cell)
-    const isForgotten = this.int(cell, FIELD.kind) === KIND.resting && isForgettable() && !this.#hasPermits(cell)
+    const isForgotten = this.int(cell, FIELD.kind) === KIND.closed && isForgettable() && !this.#hasPermits(cell)
     if (isForgotten) this.#forget(cell)
     this.unlock(cell)
     if (isForgotten) this.#freeCell(cell)
@@ -222,7 +222,7 @@ export class QuotaMemory extends QuotaCells {
     this.#header[HEADER.openAccounts] = (this.#header[HEADER.openAccounts] as number) + 1
   }
 
-  /** Closes the open account that the hand reaches next, preferably one without units to book. */
+  /** Closes the next open account in clock order (CLOCK eviction), preferably one without units to book. */
   #closeAny(): void {
     const end = this.cellsEnd
     let hand = this.#header[HEADER.hand] as number
@@ -241,7 +241,7 @@ export class QuotaMemory extends QuotaCells {
 
   /** The caller holds both locks. */
   #close(cell: number): void {
-    this.setInt(cell, FIELD.kind, KIND.resting)
+    this.setInt(cell, FIELD.kind, KIND.closed)
     this.setInt(cell, FIELD.generation, this.int(cell, FIELD.generation) + 1)
     let bucket = this.int(cell, FIELD.next)
     this.setInt(cell, FIELD.next, 0)
@@ -253,7 +253,7 @@ export class QuotaMemory extends QuotaCells {
     this.#header[HEADER.openAccounts] = (this.#header[HEADER.openAccounts] as number) - 1
   }
 
-  /** Removes a resting account from the index. */
+  /** Removes a closed account from the index. */
   #forget(cell: number): void {
     this.setInt(cell, FIELD.generation, this.int(cell, FIELD.generation) + 1)
     this.#index.remove(cell)
@@ -278,10 +278,10 @@ export class QuotaMemory extends QuotaCells {
     return free
   }
 
-  /** Frees the cell of a resting account without permits; false where there is none. */
+  /** Frees the cell of a closed account without permits; false where there is none. */
   #forgetAny(): boolean {
     for (let cell = 1; cell < this.#cells; cell++) {
-      if (this.int(cell, FIELD.kind) !== KIND.resting || this.#hasPermits(cell)) continue
+      if (this.int(cell, FIELD.kind) !== KIND.closed || this.#hasPermits(cell)) continue
       this.lock(cell)
       this.#forget(cell)
       this.unlock(cell)

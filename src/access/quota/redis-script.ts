@@ -67,7 +67,7 @@ if former then
   table.insert(writes, 'former')
   table.insert(writes, string.format('%.0f', former))
 end
-local answer = { current, used }
+local reply = { current, used }
 for i = 6, #ARGV, 5 do
   local capacity = tonumber(ARGV[i + 2])
   local timeField = 't:' .. ARGV[i]
@@ -81,13 +81,13 @@ for i = 6, #ARGV, 5 do
   table.insert(writes, text)
   table.insert(writes, timeField)
   table.insert(writes, nowText)
-  table.insert(answer, text)
+  table.insert(reply, text)
 end
 redis.call('HSET', KEYS[1], unpack(writes))
 redis.call('PEXPIRE', KEYS[1], 3456000000)
 if not isLate then redis.call('HSET', KEYS[2], unpack(records)) end
 redis.call('PEXPIRE', KEYS[2], 86400000)
-return answer
+return reply
 `)
 
 /** Units spent, and how many of them are known to be booked. */

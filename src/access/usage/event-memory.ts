@@ -3,7 +3,7 @@ import { USAGE_INTERFACES } from './counter.ts'
 
 /**
  * The usage of one thread on its way to the main thread, in memory that both share. The thread is the only writer and the main thread the only
- * reader of the events; nobody waits for the other.
+ * reader of the events; neither waits for the other.
  *
  *     header   Int32: see HEADER
  *     events   EVENT_BYTES each, written in turn: meter number u32, method number u16, interface u8, kind and hour u8, units f64

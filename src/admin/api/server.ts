@@ -105,7 +105,7 @@ export function createAdminRequests(deps: AdminServerDeps) {
     }
     metrics.requests.inc({ route: facts.route, status: statusClass(status) })
     const { path, admin } = facts
-    // Anybody who reaches the port could fill the log otherwise. Refusals are counted in metrics.
+    // A stranger who reaches the port could fill the log otherwise. Refusals are counted in metrics.
     const isChange = request.method !== 'GET' && request.method !== 'HEAD' && admin !== undefined
     log[isChange ? 'info' : 'debug'](
       { method: request.method, path, status, admin, request_id: requestId },

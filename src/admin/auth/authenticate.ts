@@ -11,7 +11,7 @@ import type { ConfiguredSignIn } from '../oidc/sign-in.ts'
 import { isSameSecret, SESSION_COOKIE, type Session, type SessionOwner, type Sessions } from './sessions.ts'
 
 const BEARER = /^Bearer ([\x21-\x7e]{1,200})$/i
-/** Failed tokens of one address. A valid token always passes, so that nobody can lock the operator out. */
+/** Failed tokens of one address. A valid token always passes, so that a stranger cannot lock the operator out. */
 const FAILED_TOKENS = { perSecond: 1 / 6, burst: 10 }
 
 export type Identity = {

@@ -34,7 +34,7 @@ async function setUp(t: TestContext, respond: (response: ServerResponse, request
   return { url, clock, open, close }
 }
 
-test('a status has one of three meanings: nothing was counted, nobody knows, or the events are refused', async (t) => {
+test('a status has one of three meanings: nothing was counted, it is not known, or the events are refused', async (t) => {
   let status = 200
   const { open } = await setUp(t, (response) => void response.writeHead(status).end('why'))
   const sink = open('openmeter')
@@ -92,7 +92,7 @@ test('what a billing system that cannot be reached has counted is known: nothing
   assert.deepEqual([result.kind, result.kind === 'failed' && result.isCounted], ['failed', false])
 })
 
-test('a response has 15 s and 256 KiB; beyond them nobody knows whether the events were counted', async (t) => {
+test('a response has 15 s and 256 KiB; beyond them it is not known whether the events were counted', async (t) => {
   let requests = 0
   const { open, clock } = await setUp(t, (response) => {
     requests += 1

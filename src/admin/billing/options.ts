@@ -90,7 +90,7 @@ const fields = z.strictObject({
 })
 
 export const billingOptions = fields.superRefine(({ sink, subject }, context) => {
-  // Stripe accepts the request and drops the event later: nobody would see that the usage is missing.
+  // Stripe accepts the request and drops the event later, and the missing usage would not be noticed.
   if (sink === 'stripe' && subject === 'subscription')
     context.addIssue({ code: 'custom', path: ['subject'], message: CUSTOMERS_ONLY })
 })

@@ -9,8 +9,9 @@ import type { Logger } from '../../platform/telemetry/logger.ts'
 import { type DueTime, dueOf } from './due.ts'
 import { createLanes, type Lane } from './lanes.ts'
 import { createEventPlanner, type PlanOptions, type PlanTime } from './plan-events.ts'
+import { sendLanes } from './send-lanes.ts'
 import { createSendLease } from './send-lease.ts'
-import type { BatchResult, BillingSink, EventResult } from './sink.ts'
+import type { BillingSink } from './sink.ts'
 
 /** Between two passes when nothing waits. */
 const IDLE_MS = 10_000
@@ -38,14 +39,6 @@ export type Pusher = {
   /** When the billing system last accepted events, unix ms; undefined if not since the start. */
   lastSuccessMs(): number | undefined
 }
-
-/** What is known of the events of a batch after an attempt. */
-type Attempt = {
-  readonly results: readonly (EventResult | undefined)[]
-  readonly failed?: Extract<BatchResult, { kind: 'failed' }>
-}
-
-const AGAIN: EventResult = { kind: 'again' }
 
 /** When a group was chosen. */
 type GroupTime = DueTime & {
@@ -149,40 +142,9 @@ export function createPusher(options: PlanOptions, deps: PusherDeps): Pusher {
       log.error({ events: dead.length, reason: dead[0]?.reason }, 'events for the billing system are dead letters')
   }
 
-  /** Sends events as one batch, or in halves where the sink refuses it without naming the event. */
-  async function sendBatch(batch: readonly BillingEvent[], time: GroupTime): Promise<Attempt> {
-    const result = await sink.send(batch)
-    if (result.kind === 'settled') return { results: result.results }
-    if (result.kind === 'failed')
-      return { results: batch.map(() => (result.isCounted === false ? AGAIN : undefined)), failed: result }
-    if (batch.length === 1) return { results: [{ kind: 'refused', reason: result.reason }] }
-    const middle = Math.ceil(batch.length / 2)
-    const [left, right] = [batch.slice(0, middle), batch.slice(middle)]
-    // The first half is sent at any time, so that each attempt gets to the result of an event.
-    const first = await sendBatch(left, time)
-    const isOver = first.failed !== undefined || time.isOver()
-    const second = isOver ? { results: right.map(() => AGAIN) } : await sendBatch(right, time)
-    const { failed = second.failed } = first
-    return { results: [...first.results, ...second.results], ...(failed === undefined ? {} : { failed }) }
-  }
-
-  /** Sends batches one after another, up to the first failure and as long as there is time. */
-  async function sendLane({ batches }: Lane, time: GroupTime): Promise<Attempt[]> {
-    const attempts: Attempt[] = []
-    let hasFailed = false
-    for (const batch of batches) {
-      const isSkipped = hasFailed || time.isOver()
-      const attempt: Attempt = isSkipped ? { results: batch.map(() => AGAIN) } : await sendBatch(batch, time)
-      attempts.push(attempt)
-      hasFailed ||= attempt.failed !== undefined
-    }
-    return attempts
-  }
-
   /** Returns whether the sink works. */
   async function sendGroup(group: readonly Lane[], time: GroupTime): Promise<boolean> {
-    const batches = group.flatMap((lane) => lane.batches)
-    const first = batches.flat().filter(({ doubtSince }) => doubtSince === null)
+    const first = group.flatMap(({ batches }) => batches.flat()).filter(({ doubtSince }) => doubtSince === null)
     if (first.length > 0)
       await billing.put(
         name,
@@ -190,15 +152,10 @@ export function createPusher(options: PlanOptions, deps: PusherDeps): Pusher {
         first.map(({ eventKey }) => ({ eventKey, state: 'pending', doubtSince: time.calendarMs, reason: null })),
       )
     onStep('attempt-recorded')
-    const byLane = await Promise.all(group.map((lane) => sendLane(lane, time)))
+    const { outcomes, isAccepting, failed } = await sendLanes(group, lanes, { sink, isOver: time.isOver })
     onStep('sent')
-    const attempts = byLane.flat()
-    const outcomes = attempts.flatMap((attempt, at) => outcomesOf(batches[at] ?? [], attempt, sink))
     if (outcomes.length > 0) await settle(outcomes)
-    const isAccepting = attempts.some(({ results }) => results.some(isFinal))
-    recordLanes(group, byLane, isAccepting)
     if (isAccepting) backoff.reset()
-    const failed = attempts.find((attempt) => attempt.failed !== undefined)?.failed
     if (failed !== undefined) {
       fail(failed.reason, failed.retryAfterMs)
       return false
@@ -208,17 +165,6 @@ export function createPusher(options: PlanOptions, deps: PusherDeps): Pusher {
       failing = undefined
     }
     return true
-  }
-
-  /**
-   * Lanes that fail come after the others. Where no lane gets a response they keep their place: the sink is away, and further events
-   * would be in doubt with each attempt.
-   */
-  function recordLanes(group: readonly Lane[], byLane: readonly (readonly Attempt[])[], isAccepting: boolean): void {
-    for (const [at, lane] of group.entries()) {
-      const failed = byLane[at]?.find((attempt) => attempt.failed !== undefined)?.failed
-      if (failed === undefined || isAccepting || failed.isCounted === false) lanes.record(lane, failed !== undefined)
-    }
   }
 
   function fail(reason: string, retryAfterMs = 0): void {
@@ -257,34 +203,4 @@ export function createPusher(options: PlanOptions, deps: PusherDeps): Pusher {
     failing: () => failing,
     lastSuccessMs: () => lastSuccessMs,
   }
-}
-
-/**
- * Events without a result keep what was recorded before the attempt: nobody knows whether they were counted. One that is refused after an attempt in doubt
- * stays in doubt where the sink forgets ids: a retry by the operator may come later than that.
- */
-function outcomesOf(
-  batch: readonly BillingEvent[],
-  { results }: Attempt,
-  { repeatWithinMs }: Pick<BillingSink, 'repeatWithinMs'>,
-): BillingOutcome[] {
-  return batch.flatMap(({ eventKey, doubtSince }, at): BillingOutcome[] => {
-    const result = results[at]
-    if (result?.kind === 'sent') return [{ eventKey, state: 'sent', doubtSince: null, reason: null }]
-    if (result?.kind === 'refused')
-      return [
-        {
-          eventKey,
-          state: 'dead',
-          doubtSince: repeatWithinMs === undefined ? null : doubtSince,
-          reason: result.reason,
-        },
-      ]
-    // As before the attempt.
-    return result?.kind === 'again' ? [{ eventKey, state: 'pending', doubtSince, reason: null }] : []
-  })
-}
-
-function isFinal(result: EventResult | undefined): boolean {
-  return result?.kind === 'sent' || result?.kind === 'refused'
 }

@@ -12,7 +12,7 @@ export type BatchResult =
   | { readonly kind: 'settled'; readonly results: readonly EventResult[] }
   /** The sink refuses the batch and does not name the event. */
   | { readonly kind: 'rejected'; readonly reason: string }
-  /** No event was settled. `isCounted` is undefined where nobody knows. */
+  /** No event was settled. `isCounted` is undefined where it is not known. */
   | {
       readonly kind: 'failed'
       readonly reason: string

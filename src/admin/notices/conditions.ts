@@ -29,7 +29,7 @@ export type Observed = {
         readonly lastFault: string | null
       }[]
     | undefined
-  /** Whether shreds arrive: without a source nobody is sent any. */
+  /** Whether shreds arrive: without a source no destination is sent any. */
   readonly hasShreds: boolean
   /** By listener, unix ms. */
   readonly certificates: ReadonlyMap<string, number>

@@ -28,7 +28,7 @@ export function createCachedDocument<Value>(
       loaded = { atMs: nowMs, value }
       return value
     })
-    // The callers handle it; without this a failure that nobody waits for any more would end the process.
+    // The callers handle it; without this a failure without a waiting caller would end the process.
     loading.catch(() => {})
     last = { atMs: nowMs, loading }
     return loading

@@ -12,7 +12,7 @@ import type { ConfiguredSignIn, SignIn } from './sign-in.ts'
 
 const LOGIN_COOKIE = 'sluice_oidc'
 const LOGINS = { perSecond: 1 / 3, burst: 20 }
-/** Not what anybody can cause without the issuer. */
+/** Not what can be caused without the issuer. */
 const LOGGED: ReadonlySet<string> = new Set(['sign-in-refused', 'no-role', 'issuer-unavailable'])
 
 export type OidcEndpointDeps = BaseDeps & {

@@ -195,14 +195,14 @@ describe('accounts on the server', () => {
     const first = [...run]
     const sentMs = clock.monotonicMs()
     clock.advance(1)
-    assert.equal(accounts.lost(login, sentMs), true)
-    assert.equal(accounts.lost(login, sentMs), true, 'a query that was sent before')
+    assert.equal(accounts.prepareRecreation(login, sentMs), true)
+    assert.equal(accounts.prepareRecreation(login, sentMs), true, 'a query that was sent before')
     await Promise.all([accounts.ensure(login), accounts.ensure(login)])
     assert.deepEqual(run.slice(first.length), first)
     clock.advance(59_000)
-    assert.equal(accounts.lost(login, clock.monotonicMs()), false)
+    assert.equal(accounts.prepareRecreation(login, clock.monotonicMs()), false)
     clock.advance(1_000)
-    assert.equal(accounts.lost(login, clock.monotonicMs()), true)
+    assert.equal(accounts.prepareRecreation(login, clock.monotonicMs()), true)
   })
 
   test('that were revoked are not created again by a query that the server refuses late', async () => {
@@ -213,7 +213,7 @@ describe('accounts on the server', () => {
     changed()
     await new Promise(setImmediate)
     run.length = 0
-    assert.equal(accounts.lost(login, clock.monotonicMs()), false)
+    assert.equal(accounts.prepareRecreation(login, clock.monotonicMs()), false)
     await assert.rejects(accounts.ensure(login), { name: 'QueryError', type: 'AUTHENTICATION_FAILED' })
     assert.deepEqual(run, [])
   })
@@ -236,7 +236,7 @@ describe('accounts on the server', () => {
     run.length = 0
     for (const login of logins) {
       clock.advance(1_000)
-      assert.equal(accounts.lost(login, clock.monotonicMs()), true)
+      assert.equal(accounts.prepareRecreation(login, clock.monotonicMs()), true)
       await accounts.ensure(login)
     }
     assert.equal(run.filter((statement) => statement.startsWith('CREATE ROLE')).length, 1)
@@ -248,10 +248,10 @@ describe('accounts on the server', () => {
     const logins = ['u_a', 'u_b'].map((username) => ({ username, password: 'x', plan: 'pro' }))
     for (const login of logins) await accounts.ensure(login)
     const [a, b] = logins as [(typeof logins)[0], (typeof logins)[0]]
-    assert.equal(accounts.lost(a, clock.monotonicMs()), true)
+    assert.equal(accounts.prepareRecreation(a, clock.monotonicMs()), true)
     await accounts.ensure(a)
     clock.advance(20_000)
-    assert.equal(accounts.lost(b, clock.monotonicMs()), true)
+    assert.equal(accounts.prepareRecreation(b, clock.monotonicMs()), true)
     refuse('Code: 511. There is no role pro', 'CREATE USER')
     await assert.rejects(accounts.ensure(b), /not ready/)
     refuse(undefined)

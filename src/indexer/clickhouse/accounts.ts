@@ -45,10 +45,10 @@ export type ClickHouseAccounts = Disposable & {
   /** Resolves when the server has the account. Rejects with QueryError, or HttpCallFailed when there is no response. */
   ensure(login: ValidLogin): Promise<void>
   /**
-   * The server refused this login in a query that was sent at `sentMs`: it may have lost the account, which `ensure` then creates again. False if that was
-   * tried shortly before.
+   * For a login that the server refused in a query that was sent at `sentMs`: it may have lost the account. Makes `ensure` create it again; false if that
+   * was tried shortly before.
    */
-  lost(login: ValidLogin, sentMs: number): boolean
+  prepareRecreation(login: ValidLogin, sentMs: number): boolean
 }
 
 const LIST_USERS = "SELECT name FROM system.users WHERE startsWith(name, 'u_')"
@@ -189,7 +189,7 @@ export function createClickHouseAccounts(
         )
       }
     },
-    lost({ username, plan }, sentMs) {
+    prepareRecreation({ username, plan }, sentMs) {
       if (stateOf(username) !== 'active') return false
       const nowMs = clock.monotonicMs()
       const againMs = createdAgainMs.get(username) ?? Number.NEGATIVE_INFINITY
@@ -254,7 +254,7 @@ export function openClickHouseAccounts(
   )
   return {
     ensure: accounts.ensure,
-    lost: accounts.lost,
+    prepareRecreation: accounts.prepareRecreation,
     [Symbol.dispose]() {
       accounts[Symbol.dispose]()
       client[Symbol.dispose]()

@@ -99,7 +99,7 @@ export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: Cli
     const sentMs = clock.monotonicMs()
     let reply = await sendOnce(query, queryId, signal)
     // A server that was restored or replaced has lost the account. It did not run the query.
-    if (isLoginRefusal(reply) && deps.accounts?.lost(account, sentMs) === true) {
+    if (isLoginRefusal(reply) && deps.accounts?.prepareRecreation(account, sentMs) === true) {
       reply.body.destroy()
       await deps.accounts.ensure(account)
       reply = await sendOnce(query, queryId, signal)

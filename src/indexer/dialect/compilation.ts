@@ -193,7 +193,7 @@ export class Compilation {
     if (this.#writtenLength > WRITTEN_LENGTH_MAX) throw usedTooOften()
   }
 
-  /** The result, or undefined for an error, which nobody sees. */
+  /** The result, or undefined for an error, which is not reported. */
   attempt<Result>(compile: () => Result): Result | undefined {
     this.countStep(STEPS_OF_ATTEMPT)
     const wasTrial = this.#isTrial
@@ -207,7 +207,7 @@ export class Compilation {
     }
   }
 
-  /** Whether errors are seen by nobody. */
+  /** Whether errors are not reported. */
   get isTrial(): boolean {
     return this.#isTrial
   }

@@ -10,6 +10,7 @@ import { brokenRows } from '../ingest/test-rows.ts'
 import { deleteRepeated, replaceAccounts } from './accounts-before.ts'
 import { recentRowsMaxOf } from './settled-accounts.ts'
 import { openDuckStore } from './store.ts'
+import { replaceInConnections } from './test-connections.ts'
 import { openQueryDatabase } from './test-queries.ts'
 
 async function read(database: DuckDatabase, sql: string): Promise<unknown[][]> {
@@ -227,17 +228,13 @@ describe('the accounts table', () => {
   test('stays as it is when a move fails, which is reported, and a later move succeeds', async () => {
     using database = await openDuckDatabase(':memory:')
     let failures = 1
-    const failing: DuckDatabase = {
-      ...database,
-      async connect() {
-        const connection = await database.connect()
-        const run: typeof connection.run = (sql, params) =>
-          sql.includes('INSERT INTO base.accounts') && failures-- > 0
-            ? Promise.reject(new Error('Out of Memory Error: no space'))
-            : connection.run(sql, params)
-        return { ...connection, run }
+    const failing = replaceInConnections(database, (connection) => ({
+      async run(sql, params) {
+        if (sql.includes('INSERT INTO base.accounts') && failures-- > 0)
+          throw new Error('Out of Memory Error: no space')
+        return connection.run(sql, params)
       },
-    }
+    }))
     const reported: unknown[] = []
     await using store = await openDuckStore(failing, () => 0, {
       recentRowsMaxOf: () => 1,

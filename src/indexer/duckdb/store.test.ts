@@ -7,6 +7,7 @@ import { batchOf, brokenRows, listRows } from '../ingest/test-rows.ts'
 import { TABLES } from '../schema.ts'
 import type { WriteBatch } from '../store/store.ts'
 import { openDuckStore } from './store.ts'
+import { replaceInConnections } from './test-connections.ts'
 
 const CHAIN = makeTestChain({ seed: 7, blocks: 40, transactionsPerBlock: 20 })
 
@@ -147,20 +148,15 @@ describe('the embedded store', () => {
   test('a COMMIT that fails after it took effect counts as written', async () => {
     using database = await openDuckDatabase(':memory:')
     let failures = 1
-    const failing: DuckDatabase = {
-      ...database,
-      async connect() {
-        const connection = await database.connect()
-        const prepareHere: DuckConnection['prepareHere'] = async (sql) => {
-          const run = await connection.prepareHere(sql)
-          return async () => {
-            await run()
-            if (failures-- > 0) throw new Error('Out of Memory Error: after the fact')
-          }
+    const failing = replaceInConnections(database, (connection) => ({
+      async prepareHere(sql) {
+        const run = await connection.prepareHere(sql)
+        return async () => {
+          await run()
+          if (failures-- > 0) throw new Error('Out of Memory Error: after the fact')
         }
-        return { ...connection, prepareHere }
       },
-    }
+    }))
     await using store = await openDuckStore(failing, () => 0)
     await store.write(batchOf(CHAIN.slice(0, 20)))
     await store.write(batchOf(CHAIN.slice(20)))

@@ -14,7 +14,7 @@ import { COUNT_SETTLED, countRecent, DELETE_OUTDATED, recentRowsMaxOf, settleAcc
  */
 const CHECKPOINT_BATCHES = 128
 /** Attempts to roll back a failed transaction before the error is thrown. */
-const ROLLBACK_TRIES = 5
+const ROLLBACK_ATTEMPTS_MAX = 5
 
 type DuckStoreOptions = {
   /** Called when the rows of the log are in the file. */
@@ -246,7 +246,7 @@ async function rollBack(connection: DuckConnection): Promise<void> {
       return
     } catch (cause) {
       if (/no transaction is active/i.test(String(cause))) return
-      if (attempt === ROLLBACK_TRIES) throw cause
+      if (attempt === ROLLBACK_ATTEMPTS_MAX) throw cause
     }
   }
 }

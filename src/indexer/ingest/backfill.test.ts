@@ -130,6 +130,16 @@ describe('backfill', () => {
     assert.deepEqual(on.ranges(), [{ from: 1000, to: 1040 }])
   })
 
+  test('one that fails states whether the nodes or the database were the cause', async () => {
+    const full = openTestBackfill({ from: 1000, to: 1040, nodes: [all], failedWrites: 100 })
+    const { state, message, failedBy } = await full.end()
+    assert.deepEqual({ state, message, failedBy }, { state: 'failed', message: 'no space', failedBy: 'database' })
+    const pruned = openTestBackfill({ from: 1000, to: 1040, nodes: [none] })
+    assert.equal((await pruned.end()).failedBy, 'nodes')
+    const done = openTestBackfill({ from: 1000, to: 1040, nodes: [all], failedWrites: 3 })
+    assert.equal((await done.end()).failedBy, undefined)
+  })
+
   test('whatever the nodes have kept: covered slots have their rows, and a complete backfill has all of them', async (t) => {
     const holes = fc.array(fc.tuple(fc.integer({ min: 0, max: 150 }), fc.integer({ min: 0, max: 60 })), {
       maxLength: 3,

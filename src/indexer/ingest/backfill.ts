@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Clock } from '../../core/clock.ts'
 import { messageOf } from '../../core/error.ts'
+import { delay } from '../../platform/process/clock.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { StoreProcess } from '../store/process.ts'
 import { MOVE_FAILED } from './batch-writer.ts'
@@ -16,6 +17,8 @@ export type BackfillStatus = SlotRange & {
   readonly startedMs: number
   /** Why it does not progress, or why it ended. */
   readonly message: string | undefined
+  /** What a failed backfill could not go on without. */
+  readonly failedBy: 'nodes' | 'database' | undefined
 }
 
 export type BackfillDeps = {
@@ -34,7 +37,7 @@ const PIECE_SLOTS = 32
 const PARALLEL = 4
 const RETRY_MS = 1_000
 /** Attempts to write one piece before the backfill fails. */
-const TRIES_MAX = 20
+const ATTEMPTS_MAX = 20
 /** How far after the range a block is looked for that shows which of the last slots were skipped. */
 const AFTER_SLOTS_MAX = 4_096
 /** Ids of blocks in the store process; those of the live stream count from one. */
@@ -46,6 +49,11 @@ export function startBackfill(range: SlotRange, deps: BackfillDeps): Backfill {
   return { status: () => run.status(), stop: () => run.stop(), ended: run.run() }
 }
 
+/** The database, and not a node, is the cause. */
+class DatabaseFailed extends Error {
+  override readonly name = 'DatabaseFailed'
+}
+
 class BackfillRun {
   readonly #range: SlotRange
   readonly #deps: BackfillDeps
@@ -54,6 +62,7 @@ class BackfillRun {
   #nextSlot: number
   #blocks = 0
   #message: string | undefined
+  #failedBy: BackfillStatus['failedBy']
   #lastId = FIRST_ID
   /** The last block that is written. */
   #previous: BlockLink | undefined
@@ -73,6 +82,7 @@ class BackfillRun {
       blocks: this.#blocks,
       startedMs: this.#startedMs,
       message: this.#message,
+      failedBy: this.#failedBy,
     }
   }
 
@@ -82,20 +92,21 @@ class BackfillRun {
 
   async run(): Promise<void> {
     const { clock, log } = this.#deps
-    let tries = 0
+    let attempts = 0
     while (this.#state === 'running' && this.#nextSlot <= this.#range.to) {
       try {
         await this.#writePiece()
-        tries = 0
+        attempts = 0
         this.#message = undefined
       } catch (error) {
         this.#message = messageOf(error)
         log.warn({ slot: this.#nextSlot, reason: this.#message }, 'backfill piece not written; trying again')
-        if (++tries === TRIES_MAX) {
+        if (++attempts === ATTEMPTS_MAX) {
           this.#state = 'failed'
+          this.#failedBy = error instanceof DatabaseFailed ? 'database' : 'nodes'
           return
         }
-        await new Promise<void>((resolve) => void clock.setTimer(RETRY_MS, resolve))
+        await delay(clock, RETRY_MS)
       }
     }
     if (this.#state === 'running') this.#state = 'done'
@@ -104,7 +115,7 @@ class BackfillRun {
   async #writePiece(): Promise<void> {
     const { fetch } = this.#deps
     const store = this.#deps.store()
-    if (store === undefined) throw new Error('the database process is being restarted')
+    if (store === undefined) throw new DatabaseFailed('the database process is being restarted')
     const listed = await fetch.slotsIn({ from: this.#nextSlot, to: this.#nextSlot + PIECE_SLOTS - 1 })
     if (listed === undefined) throw new Error('no node lists the blocks')
     if (listed.length > 0 && (await this.#writeSlots(listed, store)) === undefined) return
@@ -174,7 +185,7 @@ class BackfillRun {
       throw new Error(`block ${slot}: ${fetched.kind === 'pruned' ? 'pruned by every node' : 'no node has it'}`)
     const id = ++this.#lastId
     decoded.add(id)
-    const response = await store.ask({ kind: 'decode', id, raw: fetched.raw })
+    const response = await fromDatabase(store.ask({ kind: 'decode', id, raw: fetched.raw }))
     if (!response.ok) {
       this.#deps.fetch.refuse(fetched.raw)
       throw new Error(`block ${slot} cannot be decoded: ${response.fault}`)
@@ -202,17 +213,22 @@ class BackfillRun {
     assert(first !== undefined && last !== undefined)
     // Slots between a block and its parent were skipped. The first block of a chain has no parent.
     const range = { from: first.slot === 0 ? 0 : first.parentSlot + 1, to: last.slot }
-    const reason = await store.ask({
-      kind: 'write',
-      ids: links.map(({ id }) => id),
-      name: `${range.from}-${range.to}:${last.blockhash}`,
-      range,
-      finalizedSlot: last.slot,
-      tipSlot: last.slot,
-    })
+    const ids = links.map(({ id }) => id)
+    const name = `${range.from}-${range.to}:${last.blockhash}`
+    const reason = await fromDatabase(
+      store.ask({ kind: 'write', ids, name, range, finalizedSlot: last.slot, tipSlot: last.slot }),
+    )
     if (reason !== null) this.#deps.log.warn({ reason }, MOVE_FAILED)
     this.#blocks += links.length
     this.#previous = last
     this.#nextSlot = last.slot + 1
+  }
+}
+
+async function fromDatabase<Response>(response: Promise<Response>): Promise<Response> {
+  try {
+    return await response
+  } catch (cause) {
+    throw new DatabaseFailed(messageOf(cause), { cause })
   }
 }

@@ -37,7 +37,7 @@ export type BatchWriterDeps = {
 }
 
 /** Attempts to write the same batch before the store process is considered broken. */
-const WRITE_TRIES = 4
+const WRITE_ATTEMPTS_MAX = 4
 export const MOVE_FAILED = 'final states of accounts were not moved to their table; tried again after more batches'
 
 /** Writes blocks in batches, in the order of the chain. Blocks of an abandoned fork are deleted in the same write as the blocks that replace them. */
@@ -138,7 +138,7 @@ export class BatchWriter {
 
   async #write(request: Extract<StoreRequest, { kind: 'write' }>): Promise<void> {
     const { store, log, metrics, onWrite } = this.#deps
-    for (let tries = 1; ; tries++) {
+    for (let attempts = 1; ; attempts++) {
       try {
         const reason = await store.ask(request)
         if (reason !== null) this.#moveLog((left) => log.warn({ reason, ...left }, MOVE_FAILED))
@@ -146,9 +146,9 @@ export class BatchWriter {
         return
       } catch (cause) {
         onWrite?.(cause as Error)
-        if (cause instanceof StoreGone || tries === WRITE_TRIES) throw cause
+        if (cause instanceof StoreGone || attempts === WRITE_ATTEMPTS_MAX) throw cause
         metrics.retries.inc()
-        log.warn({ err: cause, tries }, 'batch not written; trying again')
+        log.warn({ err: cause, attempts }, 'batch not written; trying again')
       }
     }
   }

@@ -45,7 +45,7 @@ test('it waits until a node responds with a genesis hash, or until it is closed'
   const { deps, clock } = depsOf(nodes(undefined, 7, MAINNET))
   const closing = new AbortController()
   const found = findOtherChain(file, FILLED, deps, closing.signal)
-  for (let tries = 0; tries < 20 && !existsSync(file); tries++) {
+  for (let attempts = 0; attempts < 20 && !existsSync(file); attempts++) {
     clock.advance(10_000)
     await new Promise((resolve) => setImmediate(resolve))
   }

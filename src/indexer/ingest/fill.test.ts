@@ -77,7 +77,7 @@ describe('filling a long gap', () => {
     assert.deepEqual([kind, slots[0], slots.length, nodes.listings.length], ['done', 40_000_000, 128, 2])
 
     const gone = openTestNodes({ lists: [none], first: 60_000_000 })
-    assert.deepEqual(await fill(gone.fetch, range), { kind: 'gone', slots: [] })
+    assert.deepEqual(await fill(gone.fetch, range), { kind: 'unavailable', slots: [] })
     assert.equal(gone.listings.length, 4, 'by one node, then by all')
 
     const early = openTestNodes({ lists: [(slot) => slot === 600 || slot > 900], first: 100 })
@@ -99,7 +99,7 @@ describe('filling a long gap', () => {
 
   test('is over when no node lists or has any block up to its end, and not before', async () => {
     const nodes = openTestNodes({ lists: [none, none] })
-    assert.deepEqual(await fill(nodes.fetch, { from: 1, to: 50_000 }), { kind: 'gone', slots: [] })
+    assert.deepEqual(await fill(nodes.fetch, { from: 1, to: 50_000 }), { kind: 'unavailable', slots: [] })
     for (const list of ['slotsIn', 'slotsOnAnyNode'] as const) {
       const original = nodes.fetch[list]
       const failing = {

@@ -7,7 +7,7 @@ export type FillResult =
   /** To be tried again. */
   | { readonly kind: 'later'; readonly reason: string }
   /** No node has any block of the range any more. */
-  | { readonly kind: 'gone' }
+  | { readonly kind: 'unavailable' }
 
 export type FillOptions = {
   /** Blocks fetched concurrently. */
@@ -33,12 +33,12 @@ export async function fillRange(
 ): Promise<FillResult> {
   const ofOneNode = await fillFrom((piece) => fetch.slotsIn(piece), { isOneNode: true })
   if (ofOneNode === undefined) return { kind: 'later', reason: 'no node lists the blocks of the gap' }
-  if (ofOneNode.kind !== 'gone' || range.from === range.to) return ofOneNode
+  if (ofOneNode.kind !== 'unavailable' || range.from === range.to) return ofOneNode
   // That node has none of it. Others may have kept more.
   const ofAnyNode = await fillFrom((piece) => fetch.slotsOnAnyNode(piece), { isOneNode: false })
   return ofAnyNode ?? { kind: 'later', reason: 'not every node lists the blocks of the gap' }
 
-  /** Lists piece after piece until one has a block. Undefined when a listing fails; `gone` when the end is reached without a block. */
+  /** Lists piece after piece until one has a block. Undefined when a listing fails; `unavailable` when the end is reached without a block. */
   async function fillFrom(
     list: BlockFetch['slotsIn'],
     { isOneNode }: { readonly isOneNode: boolean },
@@ -51,7 +51,7 @@ export async function fillRange(
       if (listed === undefined) return undefined
       if (to < range.to) {
         const result = await fetchSlots(listed)
-        if (result.kind !== 'gone') return result
+        if (result.kind !== 'unavailable') return result
         // Nodes that pruned a month are not asked for each piece of it.
         const first = isFirstAsked ? undefined : await fetch.firstOnAnyNode()
         isFirstAsked = true
@@ -59,12 +59,12 @@ export async function fillRange(
         continue
       }
       const hasOnlyEnd = listed.every((slot) => slot === range.to)
-      if (isOneNode && hasOnlyEnd && range.from < range.to) return { kind: 'gone' }
+      if (isOneNode && hasOnlyEnd && range.from < range.to) return { kind: 'unavailable' }
       return fetchSlots(listed.includes(range.to) ? listed : [...listed, range.to])
     }
   }
 
-  /** `gone` when none of these blocks can be had. */
+  /** `unavailable` when none of these blocks can be had. */
   async function fetchSlots(slots: readonly number[]): Promise<FillResult> {
     let blocks = 0
     for (let at = 0; at < slots.length && blocks < options.blocksMax; ) {
@@ -86,6 +86,6 @@ export async function fillRange(
       if (first === undefined) return { kind: 'later', reason: 'a node that may have the blocks does not respond' }
       while (at < slots.length - 1 && (slots[at] as number) < first) at++
     }
-    return blocks === 0 ? { kind: 'gone' } : { kind: 'done' }
+    return blocks === 0 ? { kind: 'unavailable' } : { kind: 'done' }
   }
 }

@@ -79,27 +79,27 @@ describe('the frontier', () => {
       [1, 2, 3].map((slot) => ({ slot, blockhash: `${slot}` })),
       { heldMax: 10 },
     )
-    assert.deepEqual(frontier.dropped(9), { kind: 'wait' })
-    assert.deepEqual(frontier.dropped(2), { kind: 'rewind', fromSlot: 2, blocks: 2 })
+    assert.deepEqual(frontier.removeDead(9), { kind: 'wait' })
+    assert.deepEqual(frontier.removeDead(2), { kind: 'rewind', fromSlot: 2, blocks: 2 })
     assert.equal(frontier.head?.slot, 1)
   })
 
   test('a dead block no longer proves that the slots before it are empty', () => {
     const recent = [4, 7, 9].map((slot) => ({ slot, blockhash: `${slot}` }))
     const frontier = new Frontier<BlockLink>(recent, { heldMax: 10, firstSlot: 2 })
-    assert.deepEqual(frontier.dropped(9), { kind: 'rewind', fromSlot: 8, blocks: 1 })
-    assert.deepEqual(frontier.dropped(7), { kind: 'rewind', fromSlot: 5, blocks: 1 })
-    assert.deepEqual(frontier.dropped(4), { kind: 'rewind', fromSlot: 2, blocks: 1 })
+    assert.deepEqual(frontier.removeDead(9), { kind: 'rewind', fromSlot: 8, blocks: 1 })
+    assert.deepEqual(frontier.removeDead(7), { kind: 'rewind', fromSlot: 5, blocks: 1 })
+    assert.deepEqual(frontier.removeDead(4), { kind: 'rewind', fromSlot: 2, blocks: 1 })
   })
 
   test('a dead bank takes only its own block along, and a held one is released', () => {
     const frontier = new Frontier<BlockLink>([{ slot: 1, blockhash: '1' }], { heldMax: 10 })
-    assert.deepEqual(frontier.dropped(1, 'b1'), { kind: 'wait' })
+    assert.deepEqual(frontier.removeDead(1, 'b1'), { kind: 'wait' })
     assert.equal(frontier.head?.slot, 1)
     frontier.offer(link(4, 3))
-    frontier.dropped(4, 'b4')
+    frontier.removeDead(4, 'b4')
     assert.equal(frontier.heldCount, 1)
-    frontier.dropped(4, '4')
+    frontier.removeDead(4, '4')
     assert.deepEqual([frontier.heldCount, frontier.takeReleased()], [0, [link(4, 3)]])
   })
 
@@ -145,10 +145,10 @@ describe('the frontier', () => {
     const stray = link(5, 4, 'b')
     for (const block of [stray, link(7, 6)]) frontier.offer(block)
     assert.deepEqual(frontier.step(), { kind: 'fill', range: { from: 4, to: 4 } })
-    frontier.unlinked(4)
+    frontier.releaseUnlinked(4)
     assert.deepEqual(frontier.takeReleased(), [stray])
     assert.deepEqual(frontier.step(), { kind: 'fill', range: { from: 5, to: 6 } })
-    frontier.unlinked(6)
+    frontier.releaseUnlinked(6)
     assert.equal(frontier.heldCount, 1, 'a gap after the head is waited for')
   })
 
@@ -160,7 +160,7 @@ describe('the frontier', () => {
     const fork = link(8, 6, 'b')
     for (const block of [fork, link(9, 7)]) frontier.offer(block)
     frontier.reject(6, '6')
-    frontier.settled(6)
+    frontier.markFinal(6)
     assert.deepEqual(frontier.takeReleased(), [fork])
     assert.deepEqual(frontier.step(), { kind: 'fill', range: { from: 7, to: 7 } })
   })

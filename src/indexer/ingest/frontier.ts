@@ -69,12 +69,12 @@ export class Frontier<Block extends BlockLink> {
     const replaced = this.#held.get(block.slot)
     this.#held.set(block.slot, block)
     if (replaced !== undefined) return this.#release(replaced)
-    if (this.#held.size > this.#options.heldMax) this.#dropHeld(Math.max(...this.#held.keys()))
+    if (this.#held.size > this.#options.heldMax) this.#releaseHeld(Math.max(...this.#held.keys()))
   }
 
-  /** The node marked this slot dead: any block of it, or the one with this blockhash. A later block for it is accepted again. */
-  dropped(slot: number, blockhash?: string): Step<Block> {
-    this.#dropHeld(slot, blockhash)
+  /** Removes what the node marked dead: any block of this slot, or the one with this blockhash. A later block for it is accepted again. */
+  removeDead(slot: number, blockhash?: string): Step<Block> {
+    this.#releaseHeld(slot, blockhash)
     const at = this.#recent.findIndex((each) => each.slot === slot)
     if (at === -1 || (blockhash !== undefined && this.#recent[at]?.blockhash !== blockhash)) return { kind: 'wait' }
     // Only this block proved that the slots between its parent and itself are empty.
@@ -83,27 +83,29 @@ export class Frontier<Block extends BlockLink> {
 
   /** Another block of this slot is final. One that the chain has stays until its replacement is held, so that both change together. */
   reject(slot: number, blockhash: string): void {
-    this.#dropHeld(slot, blockhash)
+    this.#releaseHeld(slot, blockhash)
     if (this.blockhashAt(slot) !== blockhash || (this.#rejected?.slot ?? slot) < slot) return
     this.#rejected = { slot, blockhash }
   }
 
   /** The block that the chain has in this slot is final: held blocks of other forks are released. */
-  settled(slot: number): void {
+  markFinal(slot: number): void {
     const blockhash = this.blockhashAt(slot)
     if (blockhash === undefined) return
     if ((this.#rejected?.slot ?? slot + 1) <= slot) this.#rejected = undefined
     for (const block of this.#held.values()) {
       const isFork = block.parentSlot < slot || (block.parentSlot === slot && block.parentBlockhash !== blockhash)
-      if (isFork) this.#dropHeld(block.slot)
+      if (isFork) this.#releaseHeld(block.slot)
     }
   }
 
-  /** The nodes do not have the parent in this slot that held blocks are built on, but the chain's block or none: those are released, and fetched when needed. */
-  unlinked(slot: number): void {
+  /**
+   * Releases the held blocks whose parent should be in this slot: the nodes have our block there, or none. They are fetched again when they are needed.
+   */
+  releaseUnlinked(slot: number): void {
     if (this.#rejected !== undefined || slot > (this.head?.slot ?? -1)) return
     for (const block of this.#held.values())
-      if (block.parentSlot === slot && !this.#hasParent(block)) this.#dropHeld(block.slot)
+      if (block.parentSlot === slot && !this.#hasParent(block)) this.#releaseHeld(block.slot)
   }
 
   /** The held block that waits for the end of this range, where the range follows the head. */
@@ -173,7 +175,7 @@ export class Frontier<Block extends BlockLink> {
     this.#released.push(block)
   }
 
-  #dropHeld(slot: number, blockhash?: string): void {
+  #releaseHeld(slot: number, blockhash?: string): void {
     const block = this.#held.get(slot)
     if (block === undefined || (blockhash !== undefined && block.blockhash !== blockhash)) return
     this.#held.delete(slot)

@@ -75,9 +75,10 @@ type Event =
       readonly status: 'seen' | 'finalized' | 'dead'
       readonly bank: BankOfNode | undefined
     }
-  | { readonly kind: 'filled'; readonly range?: SlotRange; readonly result: FillResult }
+  | { readonly kind: 'filled'; readonly range: SlotRange; readonly result: FillResult }
+  | { readonly kind: 'retry-fill' }
   | { readonly kind: 'tick' }
-  | { readonly kind: 'gone' }
+  | { readonly kind: 'store-ended' }
   | { readonly kind: 'stop' }
 
 /** Number of queued events at which the stream is paused, and at which it is resumed. */
@@ -88,9 +89,9 @@ const STREAM_SILENCE_MS = 30_000
 const FILL_RETRY = { firstMs: 200, maxMs: 10_000 }
 
 /** Follows the block stream and writes batches: blocks in chain order, gaps filled before any later block, each batch complete or not at all. */
-export function startIngest(options: IngestOptions, carried: readonly RawBlock[], deps: IngestDeps): Ingest {
+export function startIngest(options: IngestOptions, unwritten: readonly RawBlock[], deps: IngestDeps): Ingest {
   const run = new IngestRun(options, deps)
-  return { status: () => run.status(), stop: () => run.stop(), ended: run.run(carried) }
+  return { status: () => run.status(), stop: () => run.stop(), ended: run.run(unwritten) }
 }
 
 /** The newest slot of the chain, by the nodes that take calls and by the block stream (0 where it is silent). Undefined when neither reports one. */
@@ -164,7 +165,7 @@ class IngestRun {
     this.#events.push({ kind: 'stop' })
   }
 
-  async run(carried: readonly RawBlock[]): Promise<void> {
+  async run(unwritten: readonly RawBlock[]): Promise<void> {
     const { clock, metrics } = this.#deps
     const events = this.#events
     let isPaused = false
@@ -180,8 +181,8 @@ class IngestRun {
     })
     const ticking = clock.setRepeating(Math.max(1, this.#options.batchMs / 4), () => events.push({ kind: 'tick' }))
     // Without this, its end would be noticed with the next block, which may never come.
-    void this.#deps.store.ended.then(() => events.push({ kind: 'gone' }))
-    for (const raw of carried) events.push({ kind: 'block', raw })
+    void this.#deps.store.ended.then(() => events.push({ kind: 'store-ended' }))
+    for (const raw of unwritten) events.push({ kind: 'block', raw })
     try {
       for (let event = await events.take(); event.kind !== 'stop'; event = await events.take()) {
         await this.#handle(event)
@@ -209,7 +210,9 @@ class IngestRun {
         return
       case 'filled':
         return this.#endFill(event)
-      case 'gone':
+      case 'retry-fill':
+        return this.#continueAfterFill()
+      case 'store-ended':
         throw new StoreGone('the database process has ended')
       case 'tick':
         return this.#writer.flushIfDue()
@@ -281,7 +284,7 @@ class IngestRun {
     const blockhash = bank && this.#banks.blockhashOf(slot, bank)
     // A bank whose block was not received; the slot may live on in another one.
     if (bank !== undefined && (blockhash === undefined || blockhash === this.#banks.finalBlockhash(slot))) return
-    const step = this.#frontier.dropped(slot, blockhash)
+    const step = this.#frontier.removeDead(slot, blockhash)
     await this.#release(this.#frontier.takeReleased())
     if (step.kind === 'rewind') await this.#writer.deleteFrom(step.fromSlot)
   }
@@ -292,7 +295,7 @@ class IngestRun {
     const ours = this.#frontier.blockhashAt(slot)
     if (final !== undefined && ours === final) {
       this.#finalizedSlot = Math.max(this.#finalizedSlot, slot)
-      this.#frontier.settled(slot)
+      this.#frontier.markFinal(slot)
     } else if (final !== undefined && ours !== undefined) this.#frontier.reject(slot, ours)
     for (const blockhash of this.#banks.lostBlockhashes(slot)) this.#frontier.reject(slot, blockhash)
   }
@@ -313,7 +316,7 @@ class IngestRun {
     if (this.#filled?.from === range.from && this.#filled.to === range.to) {
       // The nodes have other blocks there than the one that is needed; they change with time, not with more calls.
       this.#filled = undefined
-      this.#frontier.unlinked(range.to)
+      this.#frontier.releaseUnlinked(range.to)
       return this.#fillLater('the nodes do not have the block that links the chain')
     }
     this.#filled = range
@@ -326,7 +329,7 @@ class IngestRun {
     const options = { ...this.#options.fill, endIsFinal: this.#isFinalBlock(this.#frontier.childAfter(range)) }
     void fillRange(range, fetch, options, (raw) => events.push({ kind: 'block', raw, isFinal })).then(
       (result) => events.push({ kind: 'filled', range, result }),
-      (error: unknown) => events.push({ kind: 'filled', result: { kind: 'later', reason: String(error) } }),
+      (error: unknown) => events.push({ kind: 'filled', range, result: { kind: 'later', reason: String(error) } }),
     )
   }
 
@@ -352,8 +355,7 @@ class IngestRun {
     const { clock, log } = this.#deps
     if (this.#waitsFor !== undefined) this.#waitsFor = { ...this.#waitsFor, message: reason }
     log.warn({ ...this.#waitsFor }, 'gap not filled yet')
-    const retry: Event = { kind: 'filled', result: { kind: 'done' } }
-    clock.setTimer(this.#fillBackoff.nextMs(), () => this.#events.push(retry))
+    clock.setTimer(this.#fillBackoff.nextMs(), () => this.#events.push({ kind: 'retry-fill' }))
   }
 
   async #endFill({ range, result }: Extract<Event, { readonly kind: 'filled' }>): Promise<void> {
@@ -361,13 +363,17 @@ class IngestRun {
       this.#filled = undefined
       return this.#fillLater(result.reason)
     }
-    if (result.kind === 'gone' && range !== undefined) {
+    if (result.kind === 'unavailable') {
       this.#filled = undefined
       // Below the head there is no gap to pass, and a block that came meanwhile has changed what is missing.
       if (this.#frontier.childAfter(range) === undefined)
         return this.#fillLater(`no node has block ${range.to} any more`)
       await this.#passGap(range)
     }
+    await this.#continueAfterFill()
+  }
+
+  async #continueAfterFill(): Promise<void> {
     this.#isFilling = false
     await this.#advance()
     if (!this.#isFilling) this.#fillBackoff.reset()

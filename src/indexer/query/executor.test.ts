@@ -164,8 +164,17 @@ test('a query that crashes its process twice while it runs exclusively is refuse
   using rig = startRig()
   const both = Promise.all([rig.run('bad', { ms: 0, bytes: 0, crashMs: 300 }), rig.run('good', { ms: 900, bytes: 1 })])
   await rig.clock.advanceAsync(10_000)
-  assert.deepEqual((await both).map(typeOf), ['MEMORY_LIMIT_EXCEEDED', 'ok'])
+  const [bad, good] = await both
+  assert.deepEqual([bad, good].map(typeOf), ['MEMORY_LIMIT_EXCEEDED', 'ok'])
+  assert.match(bad === 'ok' ? '' : bad.message, /ended twice while this query ran alone/)
   assert.equal(typeOf(await rig.run('bad', LIGHT)), 'TOO_MANY_SIMULTANEOUS_QUERIES')
+})
+
+test('a query whose process does not respond to the interrupt has exceeded its time, not the memory', async () => {
+  using rig = startRig()
+  const blocking = rig.run('bad', { ms: 0, bytes: 0, isStuck: true, blocksProcess: true })
+  await rig.clock.advanceAsync(300_000)
+  assert.equal(typeOf(await blocking), 'TIMEOUT_EXCEEDED')
 })
 
 test('a client that disconnects releases its permit and its place in the scheduler', async () => {

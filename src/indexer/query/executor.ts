@@ -1,4 +1,5 @@
-import type { Clock, Timer } from '../../core/clock.ts'
+import type { Clock } from '../../core/clock.ts'
+import { delay } from '../../platform/process/clock.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { IndexerMetrics } from '../metrics.ts'
 import { StoreGone, type StoreProcess } from '../store/process.ts'
@@ -9,6 +10,7 @@ import { createQueryQuarantine } from './quarantine.ts'
 import type { QueryJob } from './request.ts'
 import { type QueryResult, readResult } from './result.ts'
 import { createQueryScheduler, type ScheduledQuery } from './scheduler.ts'
+import { GRACE_MS, type StuckReason, watchRun } from './watch-run.ts'
 
 export type QueryExecutorOptions = QueryPermitsOptions & {
   /** Resident memory at which the database process is ended; above the engine's own memory limit. */
@@ -36,10 +38,6 @@ export type QueryExecutor = Disposable & {
   readonly running: number
 }
 
-/** Time for a query to end after its interrupt was delivered; then its process is ended. */
-const GRACE_MS = 5_000
-/** A large batch may block the event loop of the database process; a process that does not respond for this long is ended. */
-const UNRESPONSIVE_MS = 30_000
 const MEMORY_CHECK_MS = 250
 /** A restart of the database process usually takes less than a second. */
 const REOPEN_MS = 10_000
@@ -51,6 +49,7 @@ const PROOF = 2
 const AWAY = 'The database is being started again. Try again shortly.'
 const MEMORY = 'Memory limit exceeded: the query used up the memory of the database.'
 const TIMEOUT = 'Timeout exceeded: the query ran longer than it may, and could not be stopped.'
+const CRASH = 'The database process ended twice while this query ran alone; the usual cause is its memory.'
 
 /** A query in the database process. */
 type Run = {
@@ -65,7 +64,7 @@ type Run = {
 }
 
 /** `crash`: the process ended by itself; otherwise this process ended it. */
-type EndReason = 'time' | 'memory' | 'unresponsive' | 'crash'
+type EndReason = StuckReason | 'memory' | 'crash'
 type Lost = { readonly reason: EndReason | 'closed'; readonly strikes: number; readonly ranMs: number }
 
 export function createQueryExecutor(options: QueryExecutorOptions, deps: QueryExecutorDeps): QueryExecutor {
@@ -111,23 +110,13 @@ export function createQueryExecutor(options: QueryExecutorOptions, deps: QueryEx
       const store = deps.store()
       if (store !== undefined && !ended.has(store)) return store
       if (waitedMs >= REOPEN_MS) throw new QueryError('SOCKET_TIMEOUT', AWAY, RETRY_SECONDS)
-      await new Promise<void>((resolve) => void clock.setTimer(REOPEN_CHECK_MS, resolve))
+      await delay(clock, REOPEN_CHECK_MS)
     }
   }
 
-  /** Interrupts the query at its time limit. Ends the process of a query that does not react to it. */
-  function watchTime(run: Run, id: number, secondsMax: number): Disposable {
-    let timer: Timer = clock.setTimer(secondsMax * 1000, () => {
-      timer = clock.setTimer(UNRESPONSIVE_MS, () => end(run.store, 'unresponsive'))
-      run.store.ask({ kind: 'interrupt', id, reason: 'timeout' }).then(
-        () => {
-          timer.cancel()
-          if (running.has(run)) timer = clock.setTimer(GRACE_MS, () => end(run.store, 'time'))
-        },
-        () => {},
-      )
-    })
-    return { [Symbol.dispose]: () => timer.cancel() }
+  /** Interrupts the query at its time limit and with its client. Ends the process of a query that does not react to it. */
+  function watch(store: StoreProcess, id: number, secondsMax: number, disconnected: AbortSignal): Disposable {
+    return watchRun({ store, id, secondsMax, disconnected, onStuck: (reason) => end(store, reason) }, clock)
   }
 
   /** Runs the query once. Resolves with `Lost` when its process ended. */
@@ -144,9 +133,7 @@ export function createQueryExecutor(options: QueryExecutorOptions, deps: QueryEx
     const residentBytes = store.residentBytes() ?? 0
     const run: Run = { subscriptionId, scheduled, store, startedMs: clock.monotonicMs(), residentBytes, end: undefined }
     using _sharing = clock.setTimer(exclusiveMs, () => scheduled.share())
-    using _time = watchTime(run, id, job.limits.secondsMax)
-    const leave = (): void => void store.ask({ kind: 'interrupt', id, reason: 'cancelled' }).catch(() => {})
-    disconnected.addEventListener('abort', leave, { once: true })
+    using _watch = watch(store, id, job.limits.secondsMax, disconnected)
     running.add(run)
     let isStreaming = false
     try {
@@ -164,24 +151,6 @@ export function createQueryExecutor(options: QueryExecutorOptions, deps: QueryEx
       throw new QueryError('UNKNOWN_EXCEPTION', 'The query could not be run.')
     } finally {
       if (!isStreaming) running.delete(run)
-      disconnected.removeEventListener('abort', leave)
-    }
-  }
-
-  /** Watches over a query whose result is being read: the process of one that does not react to its time limit is ended. */
-  async function watchRead<Response>(
-    { run, id, disconnected }: { readonly run: Run; readonly id: number; readonly disconnected: AbortSignal },
-    secondsMax: number,
-    read: Promise<Response>,
-  ): Promise<Response> {
-    using _time = watchTime(run, id, secondsMax)
-    const leave = (): void => void run.store.ask({ kind: 'interrupt', id, reason: 'cancelled' }).catch(() => {})
-    disconnected.addEventListener('abort', leave, { once: true })
-    if (disconnected.aborted) leave()
-    try {
-      return await read
-    } finally {
-      disconnected.removeEventListener('abort', leave)
     }
   }
 
@@ -215,9 +184,7 @@ export function createQueryExecutor(options: QueryExecutorOptions, deps: QueryEx
       if (strikes >= PROOF) {
         log.warn({ subscription: subscriptionId, reason: done.reason }, 'a query ended the database process')
         quarantine.refuse(subscriptionId)
-        throw done.reason === 'time'
-          ? new QueryError('TIMEOUT_EXCEEDED', TIMEOUT)
-          : new QueryError('MEMORY_LIMIT_EXCEEDED', MEMORY)
+        throw causeOf(done.reason)
       }
       if (attempts === ATTEMPTS_MAX) throw new QueryError('SOCKET_TIMEOUT', AWAY, RETRY_SECONDS)
       // Long enough to repeat what it did before.
@@ -240,7 +207,10 @@ export function createQueryExecutor(options: QueryExecutorOptions, deps: QueryEx
         return readResult(id, response, {
           store: run.store,
           permit: released,
-          watchRead: (read) => watchRead({ run, id, disconnected }, job.limits.secondsMax, read),
+          async watchRead(read) {
+            using _watch = watch(run.store, id, job.limits.secondsMax, disconnected)
+            return await read
+          },
         })
       } catch (error) {
         permit[Symbol.dispose]()
@@ -249,4 +219,11 @@ export function createQueryExecutor(options: QueryExecutorOptions, deps: QueryEx
     },
     [Symbol.dispose]: () => memory.cancel(),
   }
+}
+
+/** The error of a query that ended its process. */
+function causeOf(reason: Lost['reason']): QueryError {
+  // Only a query beyond its time limit is found unresponsive.
+  if (reason === 'time' || reason === 'unresponsive') return new QueryError('TIMEOUT_EXCEEDED', TIMEOUT)
+  return new QueryError('MEMORY_LIMIT_EXCEEDED', reason === 'memory' ? MEMORY : CRASH)
 }

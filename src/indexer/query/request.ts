@@ -84,8 +84,8 @@ export function readQueryRequest(
     else if (name === 'query_id') queryId = value
     else if (name === 'default_format') format = value
     else if (name === 'database') database = value
-    else if (name === 'compress') isNativeCompressed = isOn(name, value)
-    else if (name === 'decompress') isBodyNativeCompressed = isOn(name, value)
+    else if (name === 'compress') isNativeCompressed = parseSwitch(name, value)
+    else if (name === 'decompress') isBodyNativeCompressed = parseSwitch(name, value)
     else if (SESSION_FIELDS.has(name)) session[name] = value
     else if (name.startsWith('param_')) parameters[name.slice('param_'.length)] = value
     else if (BUFFERING.has(name)) buffering[name] = value
@@ -126,10 +126,10 @@ function readSessionFields(given: Readonly<Record<string, string>>): SessionFiel
       'INVALID_SESSION_TIMEOUT',
       `Session timeout '${timeoutSeconds}' is larger than max_session_timeout: ${SESSION_SECONDS_MAX}.`,
     )
-  return { id, timeoutSeconds, mustExist: check !== undefined && isOn('session_check', check) }
+  return { id, timeoutSeconds, mustExist: check !== undefined && parseSwitch('session_check', check) }
 }
 
-function isOn(name: string, value: string): boolean {
+function parseSwitch(name: string, value: string): boolean {
   if (value === '1' || value === 'true') return true
   if (value === '0' || value === 'false') return false
   throw new QueryError('BAD_ARGUMENTS', `${name} is 0 or 1.`)

@@ -11,6 +11,8 @@ export type QueryProfile = {
   readonly afterMs?: number
   /** It cannot be interrupted. */
   readonly isStuck?: boolean
+  /** Its process does not respond to an interrupt either. */
+  readonly blocksProcess?: boolean
   /** The process crashes after this long. */
   readonly crashMs?: number
 }
@@ -74,6 +76,7 @@ export function createDatabaseDouble(clock: Clock, profileOf: (query: string) =>
         if (request.kind === 'query') start(request.id, request.job, response)
         else {
           const query = request.kind === 'interrupt' ? running.get(request.id) : undefined
+          if (query?.profile.blocksProcess === true) return response.promise
           if (query?.profile.isStuck !== true) query?.end({ ok: false, type: 'TIMEOUT_EXCEEDED', message: 'stopped' })
           waiting.delete(response)
           response.resolve(null)

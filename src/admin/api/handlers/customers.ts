@@ -17,7 +17,7 @@ import { mapInSlices } from '../../../platform/process/time-slices.ts'
 import type { AdminCall, AdminHandlers, AdminReply } from '../handler.ts'
 import { readBack } from '../read-back.ts'
 import { type HandlerDeps, provisioningOf } from './deps.ts'
-import { cursorOf, isTrue, pageOf, paramOf, textOf } from './query.ts'
+import { cursorOf, pageOf, paramOf, parseFlag, textOf } from './query.ts'
 
 const STATES: readonly string[] = ['active', 'suspended', 'removed']
 /** Cancelled subscriptions in the response to a removal; `cancelled_count` counts all. */
@@ -103,7 +103,7 @@ export function customerHandlers(deps: HandlerDeps): CustomerHandlers {
     customerResume: setState('active'),
 
     async customerRemove(call) {
-      const input = { customer: paramOf(call, 'customer'), force: isTrue(call, 'force') }
+      const input = { customer: paramOf(call, 'customer'), force: parseFlag(call, 'force') }
       const { customer, cancelled } = await removeCustomer(provisioningOf(deps, call), input)
       const shown = cancelled.slice(0, CANCELLED_SHOWN).map(({ id, name }) => ({ id, name }))
       return changed(call, customer, { cancelled: shown, cancelled_count: cancelled.length })

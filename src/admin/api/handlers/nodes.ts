@@ -13,7 +13,7 @@ import { ServiceError } from '../../../core/error.ts'
 import type { AdminCall, AdminHandlers, AdminReply } from '../handler.ts'
 import { readBack } from '../read-back.ts'
 import { type HandlerDeps, provisioningOf } from './deps.ts'
-import { isTrue, paramOf } from './query.ts'
+import { paramOf, parseFlag } from './query.ts'
 
 /** The subscription that lost a node, and what it uses now. */
 function releasedWire(released: ReleasedSubscription | undefined): object | null {
@@ -77,7 +77,7 @@ export function nodeHandlers(deps: HandlerDeps): NodeHandlers {
     },
 
     async nodeRemove(call) {
-      const input = { node: paramOf(call, 'node'), force: isTrue(call, 'force') }
+      const input = { node: paramOf(call, 'node'), force: parseFlag(call, 'force') }
       const { node, released } = await removeNode(provisioningOf(deps, call), input)
       return { body: { ...(toWireJson(node) as object), released: releasedWire(released) } }
     },

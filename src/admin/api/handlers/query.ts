@@ -37,7 +37,7 @@ export function paramOf({ params }: AdminCall, name: string): string {
   return params[name] ?? ''
 }
 
-export function isTrue({ query }: AdminCall, name: string): boolean {
+export function parseFlag({ query }: AdminCall, name: string): boolean {
   const text = query.get(name)
   if (text === null || text === 'false') return false
   if (text === 'true') return true

@@ -11,7 +11,7 @@ import { accountOf } from './test-transactions.ts'
 /** With these factors every account has the same hash. */
 const NO_RANDOM = { bytes: (count: number) => new Uint8Array(count), float: () => 0 }
 
-test('finds what a map of texts finds, by text and where the bytes stand, also where all hashes are the same', (t) => {
+test('finds the same values as a Map, by text and by bytes, even when all hashes collide', (t) => {
   const steps = fc.array(fc.record({ account: fc.nat(12), isAdded: fc.boolean() }), { maxLength: 40 })
   for (const random of [createSeededRandom(1), NO_RANDOM]) {
     checkProperty(

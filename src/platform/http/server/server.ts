@@ -12,6 +12,7 @@ import type { Logger } from '../../telemetry/logger.ts'
 import { offersWebSocket } from '../request-headers.ts'
 import { BODY_PIECES, limitBodyPieces, WAITING_BODY_PIECES } from './body-pieces.ts'
 import { createFastPathServer, type FastPathServer } from './fast-path-server.ts'
+import { limitLargeHeads } from './large-heads.ts'
 import { continueInTurn, handOverInTurn, PipelineQueue } from './pipeline-queue.ts'
 import { INTERNAL_BODY, type PostHandler } from './post.ts'
 import { refuseHead } from './refuse-head.ts'
@@ -106,6 +107,7 @@ export async function startHttpServer(given: HttpServerOptions, deps: HttpServer
   // Upgraded connections have their own rules for slow readers.
   const http = createHttp(options, deps, { queue, onUpgraded: (socket) => stalls.forget(socket) })
   continueInTurn(http, (request) => queue.hasEnded(request.socket) || refuseHead(request, options) !== undefined)
+  if (options.headerBytesMax > DEFAULTS.headerBytesMax) limitLargeHeads(http, refuseLargeHead)
   const fastPath = createFastPath(http, () => draining, options, { ...deps, clock })
   http.on('request', (request: IncomingMessage, response: ServerResponse) => {
     // The runtime would keep what comes behind the last request until its response is read.
@@ -125,6 +127,13 @@ export async function startHttpServer(given: HttpServerOptions, deps: HttpServer
     const message =
       'the body has too many chunks for its size; limit: bodyPieces. Send larger chunks, or a content-length'
     queue.fail(socket, () => sendRaw(socket, 413, JSON.stringify({ error: 'body-pieces', message })))
+  }
+
+  function refuseLargeHead(socket: Socket): void {
+    const message = 'this address has sent too much of requests that are not complete; limit: headBytes'
+    queue.fail(socket, () => sendRaw(socket, 429, JSON.stringify({ error: 'head-bytes', message })))
+    // The response may have to wait for those to earlier requests.
+    socket.pause()
   }
 
   function handle(request: IncomingMessage, response: ServerResponse): void {

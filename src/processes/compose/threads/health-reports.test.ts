@@ -22,7 +22,7 @@ test('a part recovers when the last thread reports it', () => {
   assert.equal(state.size, 0)
 })
 
-test('the report of a thread does not depend on who reports: its own part does not end those of the others', () => {
+test('a recovery reported by one thread does not clear the fault of another', () => {
   const { state, reports } = open()
   const main = reports.of('main')
   reports.degraded('gateway-1', 'upstreams', 'a is down')

@@ -154,7 +154,7 @@ async function follow(context: CliContext, client: ControlClient, flags: CommonF
   for (;;) {
     const { backfill } = await statusOf(client)
     if (backfill === undefined) return
-    const { from, to, nextSlot, blocks, startedMs, state, message } = backfill
+    const { from, to, nextSlot, blocks, startedMs, state, message, failedBy } = backfill
     const share = (nextSlot - from) / (to - from + 1)
     const seconds = Math.max(0.001, (Date.now() - startedMs) / 1000)
     const left = share > 0 ? Math.ceil((seconds / share) * (1 - share)) : undefined
@@ -170,9 +170,11 @@ async function follow(context: CliContext, client: ControlClient, flags: CommonF
     }
     if (stderr.isTTY && flags.json !== true) stderr.write('\n')
     if (state === 'failed')
-      throw new ServiceError('no-upstream', `the backfill stopped at slot ${nextSlot}: ${message}`, {
-        fix: `Continue with: sluice indexer backfill ${nextSlot} ${to}`,
-      })
+      throw new ServiceError(
+        failedBy === 'nodes' ? 'no-upstream' : 'internal',
+        `the backfill stopped at slot ${nextSlot}: ${message}`,
+        { fix: `When the cause is gone, continue with: sluice indexer backfill ${nextSlot} ${to}` },
+      )
     if (flags.json === true) printJson(context, backfill)
     else write(context, `${blocks} blocks written, slots ${from} to ${nextSlot - 1}`)
     return
