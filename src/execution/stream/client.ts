@@ -83,9 +83,13 @@ export class StreamClient implements FrameConsumer<StreamFrameBytes>, FlushWrite
     this.drained()
   }
 
-  /** Sends a control frame or a snapshot; these are never dropped. A client that requests many and reads none is closed. */
+  /**
+   * Sends a control frame or a snapshot; these are never dropped. A client that requests many and reads none is closed. A snapshot has a
+   * number above that of dropped frames, so these are reported before it.
+   */
   send(bytes: Buffer): void {
     this.seal()
+    this.#reportGap()
     this.#sendControl(bytes)
   }
 
