@@ -256,6 +256,25 @@ describe('reading a ring', () => {
     assert.match(failures[1]?.message ?? '', new RegExp('ab'.repeat(32)), 'the hash found is in the message')
   })
 
+  test('a ring that could not be read for a moment is readable again with its next events', () => {
+    const ring = createSmallRing({ capacity: 2 ** 12, payloadBytes: 2 ** 20, windowStepBytes: 2 ** 14 })
+    let isBroken = false
+    const read: OpenedRing['read'] = (...range) => {
+      if (isBroken) throw new Error('EIO: i/o error, read')
+      ring.source.read(...range)
+    }
+    const rig = createRig({ open: () => ({ ...ring.source, read, isReplaced: () => false, close() {} }) })
+    rig.step()
+    isBroken = true
+    const broken = rig.step()
+    isBroken = false
+    const recorder = new ExecRecorder(ring.writer)
+    recordBlock(recorder, block(1))
+    recorder.flush()
+    const failures = of([...broken, ...rig.step()], 'failure').map(({ failure }) => failure?.code)
+    assert.deepEqual(failures, ['unreadable', undefined])
+  })
+
   test('R13: a block of 25,000 transactions', () => {
     const { recorder, step } = createRig({ large: true })
     const txns = Array.from({ length: 25_000 }, (_, at) => ({

@@ -132,6 +132,7 @@ export class RingProcessor {
   #take(result: FollowResult): void {
     switch (result.kind) {
       case 'events':
+        this.#reportFailure(undefined)
         this.#hasProgress = true
         this.#takeBatch(this.#follower.batch as EventBatch)
         return
