@@ -23,8 +23,8 @@ export type BlockSink = {
   /** A block has ended. `tps` is undefined where its window is not whole. */
   tps(tps: number | undefined, blockNumber: number, id: Hex): void
   contention(data: ContentionData, extras: ConflictExtras, accesses: ContractAccesses): void
-  /** The block has no figures at all. */
-  dropped(block: { number: number; reason: DropReason }): void
+  /** The block has no figures at all. `blockSeqno` is the sequence number of its BLOCK_START. */
+  dropped(block: { number: number; blockSeqno: number; reason: DropReason }): void
   /** The block counts for TPS, but has no contention figures. */
   incomplete(block: { number: number; reason: IncompleteReason }): void
 }
@@ -310,7 +310,7 @@ export class BlockFold {
     this.#open.isOpen = false
     this.tps.forget(this.#open.number)
     this.stats.blocksDropped += 1
-    this.#sink.dropped({ number: this.#open.number, reason })
+    this.#sink.dropped({ number: this.#open.number, blockSeqno: this.#open.seqno, reason })
     return 1
   }
 

@@ -104,6 +104,19 @@ describe('reading a ring', () => {
     )
   })
 
+  test('a block after one that is dropped late, for an event of another block, is passed on', () => {
+    const { recorder, step, ring } = createRig()
+    recordOpenBlock(recorder, block(1))
+    recorder.flush()
+    const misplaced = { type: EVENT.TXN_END, payload: new Uint8Array(), timeNs: 5n, accountIndex: 0 }
+    ring.writer.record({ ...misplaced, blockSeqno: 2, txnIndex: 0 })
+    recordBlock(recorder, block(2))
+    assert.deepEqual(
+      of(step(), 'block').map(({ block: { number } }) => number),
+      [2],
+    )
+  })
+
   test('events that were in the ring before it was opened are reported with the time of their recording, later ones without', () => {
     const { recorder, step } = createRig()
     recordBlock(recorder, block(1))

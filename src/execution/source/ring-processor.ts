@@ -94,9 +94,8 @@ export class RingProcessor {
         },
         contention: (data, conflicts, accesses) =>
           void this.#messages.push({ kind: 'contention', data, conflicts, accesses }),
-        dropped: ({ reason }) => {
-          // Unterminated: the capture has begun the next block already.
-          if (reason !== 'unterminated') this.#capture.forget()
+        dropped: ({ blockSeqno }) => {
+          this.#capture.forget(blockSeqno)
           this.#droppedBlocks += 1
         },
         incomplete: () => {},
