@@ -82,6 +82,21 @@ test('dropped frames are reported before a snapshot, whose number is above their
   assert.ok(!places.includes(-1))
 })
 
+test('a client that reads nothing is closed as slow, also where it only requests snapshots; one that sends too much is not', () => {
+  const payload = JSON.stringify('x'.repeat(5 * 2 ** 20))
+  using hub = createHub(createManualClock(), { snapshot: (kind) => (kind === 'Lifecycle' ? [payload] : []) })
+  const closed: unknown[] = []
+  const socket = { isClear: false, write() {}, close: (...given: unknown[]) => void closed.push(given) }
+  const subscribe = parseSubscribeQuery('TPS', RULES)
+  new StreamSession(hub, socket, { subscribe }).message('{"subscribe":["TPS","Lifecycle"]}')
+  const sender = new StreamSession(hub, { ...socket, isClear: true }, { subscribe })
+  for (let sent = 0; sent < 21; sent++) sender.message('{"subscribe":["TPS"]}')
+  assert.deepEqual(closed, [
+    [1008, 'too slow: replies wait unread', 'slow'],
+    [1008, 'more than 5 messages a second', 'policy'],
+  ])
+})
+
 test('frames in the resume buffer hold little more memory than it reports, whatever else is allocated meanwhile', () => {
   const clock = createManualClock()
   let flush = () => {}
