@@ -171,6 +171,6 @@ export class StreamSession {
 }
 
 function workLimitError({ unitsPerSecond }: WorkMeter, retryAfterMs: number): StreamError {
-  const message = `limit reached: ${unitsPerSecond} units of work per second; try again in ${Math.ceil(retryAfterMs)} ms`
+  const message = `limit reached: ${unitsPerSecond} work units per second; try again in ${Math.ceil(retryAfterMs)} ms`
   return { code: 'rate_limited', message }
 }
