@@ -14,7 +14,12 @@ export const EXECUTION_ROUTES = [
     brief: 'Figures of the last blocks, oldest first; ?count= for fewer.',
   },
   { method: 'GET', path: '/v1/blocks/lifecycle', open: false, brief: 'Stages of every tracked block.' },
-  { method: 'GET', path: '/v1/blocks/:number/lifecycle', open: false, brief: 'Stages of one block.' },
+  {
+    method: 'GET',
+    path: '/v1/blocks/:number/lifecycle',
+    open: false,
+    brief: 'Stages of one block: of a tracked one, else of one in the history that was verified or rejected.',
+  },
   {
     method: 'GET',
     path: '/v1/blocks/:number/contention',

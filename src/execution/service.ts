@@ -64,7 +64,7 @@ export async function startExecution(options: ExecutionSettings, deps: Execution
   onHealth(liveness.isHealthy)
   return execution
 
-  /** Recovered is reported with an event, not with a start. */
+  /** A restart alone does not report `recovered`: the age of the last event continues over it. */
   function onHealth(isHealthy: boolean): void {
     if (isHealthy) deps.lifecycle.recovered('execution')
     else deps.lifecycle.degraded('execution', 'no event for 30 s or longer')

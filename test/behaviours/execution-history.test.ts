@@ -51,6 +51,8 @@ describe('GET /v1/history', () => {
       await using history = await openTestHistory({ clock, folder: folder.path })
       await using service = await startTestExecution({ clock, deps: { history } })
       reportBlocks(service, clock, 1, 6)
+      const verified = recordOf(2, 'Verified', VARIANT, 147_000)
+      service.source.report({ kind: 'lifecycle', change: verified, record: verified })
       service.source.report({ kind: 'gap', fromSeqno: 5, toSeqno: 9, blocksDropped: 1 })
     }
     clock.advance(20_000)

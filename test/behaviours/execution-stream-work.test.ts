@@ -105,5 +105,5 @@ test('subscribe messages are charged with their snapshots; one over the budget g
   // Each snapshot of 4000 frames is about 250 units.
   assert(errors.length >= 1 && errors.length < 5, `${errors.length} errors`)
   assert.equal(errors[0]?.code, 'rate_limited')
-  assert.match(errors[0]?.message ?? '', /10 units of work per second.*\d+ ms/)
+  assert.match(errors[0]?.message ?? '', /10 work units per second.*\d+ ms/)
 })

@@ -193,7 +193,7 @@ describe('every client has a budget', () => {
       assert.equal(refused.status, 429, path)
       assert.equal(refused.headers.get('retry-after'), '1', path)
       assert.deepEqual(await refused.json(), {
-        error: 'limit reached: 10 units of work per second',
+        error: 'limit reached: 10 work units per second',
         limit: 'unitsPerSecond',
         size: 10,
         cost: 1,

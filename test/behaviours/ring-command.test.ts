@@ -172,7 +172,7 @@ describe('sluice ring fold', () => {
     })
     assert.deepEqual(
       lines.slice(0, 4).map((line) => line['Gap'] ?? line.reason ?? line.block_number),
-      [1, 'gap', { from_seqno: 30, to_seqno: 31, cause: 'dead-slot' }, 3],
+      [1, 'gap', { from_seqno: 30, to_seqno: 31, cause: 'uncommitted' }, 3],
     )
     assert.match(stderr, /2 events are missing/)
   })

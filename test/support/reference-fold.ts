@@ -65,7 +65,7 @@ export function foldReference(events: readonly (ReferenceEvent | ReferenceGap)[]
     if ('from' in event) {
       drop('gap')
       counts.clear()
-      blocks.push({ Gap: { from_seqno: event.from, to_seqno: event.to, cause: 'dead-slot' } })
+      blocks.push({ Gap: { from_seqno: event.from, to_seqno: event.to, cause: 'uncommitted' } })
       continue
     }
     const { type, payload, timeNs } = event

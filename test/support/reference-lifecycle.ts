@@ -18,6 +18,10 @@ export class ReferenceLifecycle {
 
   start({ seqno, timeNs, ...block }: { id: string; number: number; txnCount: number; seqno: number; timeNs: bigint }) {
     let known = this.#blocks.find(({ id, state }) => id === block.id && state !== 'gone')
+    if (known !== undefined && stageOf(known) === 'Rejected' && !this.#isDecided(known.number)) {
+      known.state = 'gone'
+      known = undefined
+    }
     if (known === undefined) {
       known = { ...block, stages: [['Proposed', timeNs]], startedNs: timeNs, state: 'active' }
       this.#blocks.push(known)
@@ -63,6 +67,11 @@ export class ReferenceLifecycle {
     const byId = new Map<string, object>()
     for (const block of this.#blocks) byId.set(block.id, recordOf(block))
     return [...byId.values()]
+  }
+
+  #isDecided(number: number): boolean {
+    const of = this.#blocks.filter((block) => block.number === number && block.state !== 'gone')
+    return of.some((block) => stageOf(block) === 'Finalized' || stageOf(block) === 'Verified')
   }
 
   #active(): Block[] {

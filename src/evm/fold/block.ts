@@ -23,8 +23,8 @@ export type BlockSink = {
   /** A block has ended. `tps` is undefined where its window is not whole. */
   tps(tps: number | undefined, blockNumber: number, id: Hex): void
   contention(data: ContentionData, extras: ConflictExtras, accesses: ContractAccesses): void
-  /** The block has no figures at all. */
-  dropped(block: { number: number; reason: DropReason }): void
+  /** The block has no figures at all. `blockSeqno` is the sequence number of its BLOCK_START. */
+  dropped(block: { number: number; blockSeqno: number; reason: DropReason }): void
   /** The block counts for TPS, but has no contention figures. */
   incomplete(block: { number: number; reason: IncompleteReason }): void
 }
@@ -131,7 +131,7 @@ export class BlockFold {
       else if (payloadAt === PAYLOAD_LOST) this.#loseEvent(batch, at, 'payload-lost')
       else if (batch.payloadSize(at) < (FIXED_BYTES[type] as number)) this.#loseEvent(batch, at, 'malformed')
       else if (PARTS_OF_BLOCK[type] === 0) this.#outsideBlock(type, batch, at)
-      else if (this.#isInOpenBlock(batch, at)) {
+      else if (this.#admitToOpenBlock(batch, at)) {
         this.#open.received(type)
         if (type === EVENT.STORAGE_ACCESS) slots.add(payloadAt, batch.txnIndexLow(at))
         else if (type === EVENT.ACCOUNT_ACCESS) accounts.add(payloadAt, batch.txnIndexLow(at))
@@ -240,7 +240,7 @@ export class BlockFold {
       timeNs: batch.timeNs(at),
     })
     const open = this.#open
-    if (!this.#isInOpenBlock(batch, at)) return
+    if (!this.#admitToOpenBlock(batch, at)) return
     open.isOpen = false
     const replaced = this.#latest.executed(open.number, open.id)
     this.#sink.tps(this.tps.add(open.number, open.countOf(EVENT.TXN_HEADER_START)), open.number, open.id)
@@ -277,7 +277,7 @@ export class BlockFold {
   #recordError(batch: EventBatch, at: number): void {
     this.stats.recordErrors += 1
     const isConsensusEvent = batch.blockSeqno(at) === 0
-    if (isConsensusEvent || !this.#isInOpenBlock(batch, at)) return
+    if (isConsensusEvent || !this.#admitToOpenBlock(batch, at)) return
     this.#open.incompleteReason = 'record-error'
     const droppedType = payloadU16(batch, at, RECORD_ERROR.fields.dropped_event_type[1])
     if (droppedType === EVENT.TXN_HEADER_START) this.#open.received(EVENT.TXN_HEADER_START)
@@ -297,7 +297,7 @@ export class BlockFold {
   }
 
   /** Blocks are never interleaved: an event of another block, or of a transaction the block does not have, drops the open block. */
-  #isInOpenBlock(batch: EventBatch, at: number): boolean {
+  #admitToOpenBlock(batch: EventBatch, at: number): boolean {
     const open = this.#open
     if (!open.isOpen) return false
     if (batch.isInBlock(at, open.seqnoLow, open.seqnoHigh, open.txnCount)) return true
@@ -310,7 +310,7 @@ export class BlockFold {
     this.#open.isOpen = false
     this.tps.forget(this.#open.number)
     this.stats.blocksDropped += 1
-    this.#sink.dropped({ number: this.#open.number, reason })
+    this.#sink.dropped({ number: this.#open.number, blockSeqno: this.#open.seqno, reason })
     return 1
   }
 

@@ -92,6 +92,18 @@ describe('lifecycle', () => {
       ['7a - Proposed', '7a Proposed Rejected'],
       [],
     ],
+    [
+      'a rejected block that is executed again begins again',
+      ['start 7a', 'reject 7a', 'start 7a', 'end 7a', 'final 7a', 'verify 7'],
+      ['7a - Proposed', '7a Proposed Rejected', '7a - Proposed', '7a Proposed Finalized', '7a Finalized Verified'],
+      [],
+    ],
+    [
+      'not where another block of its number is final',
+      ['start 7a', 'start 7b', 'final 7b', 'start 7a', 'verify 7', 'start 7a'],
+      ['7a - Proposed', '7b - Proposed', '7b Proposed Finalized', '7a Proposed Rejected', '7b Finalized Verified'],
+      [],
+    ],
     ['a rejection of an unknown block is ignored', ['start 7a', 'reject 7b'], ['7a - Proposed'], ['7a Proposed']],
     [
       'only a finalized block is verified',

@@ -28,7 +28,7 @@ export type LifecycleStats = {
 
 /**
  * Tracks every proposed block through its stages. A block is identified by its consensus id: before finalization several may share a
- * number. Stages never go back; an event that does not fit the stage is ignored.
+ * number. Stages never go back, except of a rejected block that is executed again; an event that does not fit the stage is ignored.
  */
 export class LifecycleFold {
   readonly stats: LifecycleStats = { unknownIds: 0, forgotten: 0 }
@@ -45,14 +45,19 @@ export class LifecycleFold {
     this.#options = { ...LIFECYCLE_DEFAULTS, ...options }
   }
 
-  /** BLOCK_START. A known id is executed again after a restart of the node: it keeps its stage and its times. */
+  /**
+   * BLOCK_START. A known id is executed again after a restart of the node: it keeps its stage and its times. One that was rejected begins
+   * again, since the error may have been that of the node, unless another block of its number is finalized.
+   */
   proposed(block: ProposedBlock): LifecycleChange[] {
     const known = this.#active.get(block.id) ?? this.#completed.get(block.id)
-    const entry = known ?? new LifecycleEntry(block, this.#seen++)
-    this.#unbindSeqno(entry)
+    if (known !== undefined) this.#unbindSeqno(known)
+    const isAgain = known?.stage === 'Rejected' && !this.#ofNumber(known.number).some((entry) => entry.isFinalized)
+    const entry = known === undefined || isAgain ? new LifecycleEntry(block, known?.ordinal ?? this.#seen++) : known
     entry.started(block.blockSeqno, block.timeNs)
     this.#byBlockSeqno.set(block.blockSeqno, entry)
-    if (known !== undefined) return []
+    if (entry === known) return []
+    this.#completed.delete(block.id)
     this.#active.set(block.id, entry)
     if (this.#active.size > this.#options.activeMax) this.#forget(this.#active.values().next().value as LifecycleEntry)
     return [entry.change()]
@@ -119,7 +124,7 @@ export class LifecycleFold {
 
   /** The finalized block of a number, else the newest proposal. */
   record(number: number): LifecycleRecord | undefined {
-    const entries = [...this.#completed.values(), ...this.#active.values()].filter((entry) => entry.number === number)
+    const entries = this.#ofNumber(number)
     const chosen =
       entries.find((entry) => entry.isFinalized) ?? entries.toSorted((a, b) => a.ordinal - b.ordinal).at(-1)
     return chosen?.record()
@@ -142,6 +147,10 @@ export class LifecycleFold {
   /** Blocks dropped since the last call, for callers that hold a copy. */
   takeDropped(): Hex[] {
     return this.#dropped.splice(0)
+  }
+
+  #ofNumber(number: number): LifecycleEntry[] {
+    return [...this.#completed.values(), ...this.#active.values()].filter((entry) => entry.number === number)
   }
 
   #activeByNumber(): LifecycleEntry[] {

@@ -60,7 +60,7 @@ describe('following a path', () => {
     const young = ringOf(2)
     path.hold(young)
     assert.equal(follower.poll(1000).kind, 'events')
-    assert.deepEqual(follower.poll(1001), { kind: 'gap', from: 5, to: 5, cause: 'dead-slot' })
+    assert.deepEqual(follower.poll(1001), { kind: 'gap', from: 5, to: 5, cause: 'uncommitted' })
     assert.equal(follower.poll(1002).kind, 'events')
     assert.equal(follower.cursor, 6)
     assert.deepEqual(follower.poll(1003), { kind: 'opened', previousSeqno: 6, mode: undefined })

@@ -100,8 +100,8 @@ export class RingFollower implements Disposable {
   }
 
   #poll(nowMs: number): FollowResult {
-    if (this.#reader === undefined) return this.#isDue(nowMs) ? this.#tryOpen() : this.#lastFailure
-    if (!this.#isFinishing && this.#isDue(nowMs) && this.#ring?.isReplaced() === true) {
+    if (this.#reader === undefined) return this.#takeCheckDue(nowMs) ? this.#tryOpen() : this.#lastFailure
+    if (!this.#isFinishing && this.#takeCheckDue(nowMs) && this.#ring?.isReplaced() === true) {
       this.#isFinishing = true
       this.#reader.finish()
     }
@@ -113,7 +113,8 @@ export class RingFollower implements Disposable {
     return result
   }
 
-  #isDue(nowMs: number): boolean {
+  /** Whether the path is to be checked now; then the next check is due later. */
+  #takeCheckDue(nowMs: number): boolean {
     if (nowMs < this.#checkAtMs) return false
     this.#checkAtMs = nowMs + this.#options.checkMs
     return true

@@ -82,7 +82,7 @@ describe('reading', () => {
     assert.equal(takeAll(reader, 0).taken.length, 1)
     assert.deepEqual(reader.poll(100), { kind: 'idle' })
     assert.deepEqual(reader.poll(2999), { kind: 'idle' })
-    assert.deepEqual(reader.poll(3100), { kind: 'gap', from: 2, to: 2, cause: 'dead-slot' })
+    assert.deepEqual(reader.poll(3100), { kind: 'gap', from: 2, to: 2, cause: 'uncommitted' })
     assert.deepEqual(
       takeAll(reader, 3100).taken.map(({ seqno }) => seqno),
       [3],

@@ -41,8 +41,8 @@ const READER_DEFAULTS: ReaderOptions = {
   limits: RING_LIMITS,
 }
 
-/** `lapped`: overwritten before they were read. `dead-slot`: never committed, because their writer died; the name is printed by `ring fold`. */
-export type GapCause = 'lapped' | 'dead-slot'
+/** `lapped`: overwritten before they were read. `uncommitted`: never committed, because their writer died; the name is printed by `ring fold`. */
+export type GapCause = 'lapped' | 'uncommitted'
 
 export type ReadResult =
   /** The batch holds new events. */
@@ -232,7 +232,7 @@ export class RingReader {
     // While no later event is committed either, the writer may be slow or paused.
     if (found > control.lastSeqno && !this.#isFinal) return IDLE
     this.#uncommittedSinceMs = undefined
-    return this.#skipTo(found, 'dead-slot')
+    return this.#skipTo(found, 'uncommitted')
   }
 
   /** The writer has overtaken the reader by a full ring: continue with the newest block. */

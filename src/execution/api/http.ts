@@ -101,12 +101,12 @@ export function startHttpEndpoint(
       const { path, query } = requestTarget(request)
       const isTicket = path === EXECUTION_TICKET_PATH && deps.access !== undefined
       if (request.method === 'OPTIONS') {
-        if (!pays(addressOwner(request, deps), PRICE.call, response, deps)) return
+        if (!takeOrRefuse(addressOwner(request, deps), PRICE.call, response, deps)) return
         return sendText(response, 204, '', deps.cors.preflight(request, path === '/' || isTicket))
       }
       const refusal = refusePath(request.method, path, (deps.documents?.(path) ?? pageFile(path, deps.page)) && ['GET'])
       if (refusal !== undefined) {
-        if (!pays(addressOwner(request, deps), PRICE.call, response, deps)) return
+        if (!takeOrRefuse(addressOwner(request, deps), PRICE.call, response, deps)) return
         return sendPathRefusal(response, refusal, deps.cors.headersFor(request))
       }
       if (path === '/' && request.method === 'POST') return respondToRpc(request, response, deps)
@@ -140,7 +140,7 @@ async function respondToRead({ request, response, path, query }: Read, deps: Htt
   const owner = isOpen ? addressOwner(request, deps) : authorized(request, response, deps)
   if (owner === undefined) return
   // Health checks have a rate of their own, because a supervisor must get a response when the budget of its address is used up.
-  if (!isOpenRoute(path) && !pays(owner, isMetrics ? PRICE.scrape : PRICE.call, response, deps)) return
+  if (!isOpenRoute(path) && !takeOrRefuse(owner, isMetrics ? PRICE.scrape : PRICE.call, response, deps)) return
   if (document !== undefined) {
     deps.budget.charge(owner, document.body.length / UNIT.readyBytes)
     return sendStaticFile(request, response, document, headers)
@@ -196,7 +196,7 @@ async function respondToRpc(request: IncomingMessage, response: ServerResponse, 
   if (owner === undefined) return
   const isJson = isJsonRequest(contentFieldsOf(request.rawHeaders))
   if (isJson && !isEncoded(request)) return deps.rpcPost({ request, response, owner, headers })
-  if (!pays(owner, PRICE.call, response, deps)) return
+  if (!takeOrRefuse(owner, PRICE.call, response, deps)) return
   if (!isJson) return refuseMediaType(response, JSON_REQUIRED, headers)
   refuseMediaType(response, ENCODING_REFUSED, { ...headers, 'accept-encoding': 'identity' })
 }
@@ -215,7 +215,7 @@ function respondWithTicket(request: IncomingMessage, response: ServerResponse, d
   if (access === undefined || caller === undefined)
     return refuse(request, response, { ok: false, reason: 'missing' }, deps)
   if (!caller.ok) return refuse(request, response, caller, deps)
-  if (!pays(ownerOf('', caller.subscription.id), PRICE.call, response, deps)) return
+  if (!takeOrRefuse(ownerOf('', caller.subscription.id), PRICE.call, response, deps)) return
   const { ticket, expiresAtMs } = access.issueTicket(caller, clock.nowMs())
   const body = { ticket, expires_at: new Date(expiresAtMs).toISOString() }
   sendJson(response, 200, body, { ...headers, 'cache-control': 'no-store' })
@@ -235,7 +235,7 @@ function authorized(request: IncomingMessage, response: ServerResponse, deps: Ht
 }
 
 /** Takes the price of a request, or responds with 429. */
-function pays(owner: WorkOwner, units: number, response: ServerResponse, deps: HttpServerDeps): boolean {
+function takeOrRefuse(owner: WorkOwner, units: number, response: ServerResponse, deps: HttpServerDeps): boolean {
   const taken = deps.budget.take(owner, units)
   if (taken.ok) return true
   refuseLimit(workLimitReached(deps.budget.unitsPerSecond, units, taken.retryAfterMs), response, deps)
@@ -257,7 +257,7 @@ function refuseLimit(failure: LimitFailure, response: ServerResponse, deps: Http
 
 /** A refused token costs its address as much as a call. */
 function refuse(request: IncomingMessage, response: ServerResponse, refused: Refused, deps: HttpServerDeps): void {
-  if (!pays(addressOwner(request, deps), PRICE.call, response, deps)) return
+  if (!takeOrRefuse(addressOwner(request, deps), PRICE.call, response, deps)) return
   const headers = { ...deps.cors.headersFor(request), ...UNAUTHORIZED_HEADERS }
   sendJson(response, 401, unauthorizedBody('execution', refused, request, deps.docsUrl), headers)
 }

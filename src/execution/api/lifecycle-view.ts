@@ -4,31 +4,30 @@ import type { Hex, Lifecycle, Stage } from '../../contract/stream-events.ts'
 /** The latest record of every block that the source tracks. */
 export class LifecycleView {
   /** In order of first appearance. */
-  readonly #active = new Map<Hex, LifecycleRecord>()
+  readonly #all = new Map<Hex, LifecycleRecord>()
   /** In order of completion. */
   readonly #completed = new Map<Hex, LifecycleRecord>()
 
   get size(): number {
-    return this.#active.size + this.#completed.size
+    return this.#all.size
   }
 
   update(record: LifecycleRecord): void {
     const { block_hash: id, current_stage } = record
-    if (current_stage === 'Verified' || current_stage === 'Rejected') {
-      this.#active.delete(id)
-      this.#completed.set(id, record)
-    } else this.#active.set(id, record)
+    this.#all.set(id, record)
+    if (current_stage === 'Verified' || current_stage === 'Rejected') this.#completed.set(id, record)
+    else this.#completed.delete(id)
   }
 
   forget(ids: readonly Hex[] | 'all'): void {
-    for (const map of [this.#active, this.#completed]) {
+    for (const map of [this.#all, this.#completed]) {
       if (ids === 'all') map.clear()
       else for (const id of ids) map.delete(id)
     }
   }
 
   stageOf(id: Hex): Stage | undefined {
-    return (this.#active.get(id) ?? this.#completed.get(id))?.current_stage
+    return this.#all.get(id)?.current_stage
   }
 
   /** The latest change of every active block, by number and then first appearance. */
@@ -43,12 +42,14 @@ export class LifecycleView {
 
   /** The finalized block of a number, else the newest proposal. */
   record(number: number): LifecycleRecord | undefined {
-    const of = [...this.#completed.values(), ...this.#active.values()].filter((one) => one.block_number === number)
+    const of = [...this.#all.values()].filter((one) => one.block_number === number)
     return of.find(isFinalized) ?? of.at(-1)
   }
 
   #activeByNumber(): LifecycleRecord[] {
-    return [...this.#active.values()].toSorted((a, b) => a.block_number - b.block_number)
+    return [...this.#all.values()]
+      .filter(({ block_hash }) => !this.#completed.has(block_hash))
+      .toSorted((a, b) => a.block_number - b.block_number)
   }
 }
 

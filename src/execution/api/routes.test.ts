@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { Stage } from '../../contract/stream-events.ts'
+import { recordOf } from '../history/test-history.ts'
 import { findLookup, type LookupDeps } from './lookups.ts'
 import { findRoute, type RouteDeps } from './routes.ts'
 
@@ -28,4 +30,14 @@ test('a block number of any size that is not tracked is 404; what is no number i
     assert.deepEqual([lifecycleStatus(number), transactionsStatus(number)], [404, 404], number)
   for (const number of ['-1', '1.5', '0x7', '1e3', '%37', 'latest', ' 7', `${2n ** 64n}`, '9'.repeat(400)])
     assert.deepEqual([lifecycleStatus(number), transactionsStatus(number)], [400, 400], number)
+})
+
+test('of an untracked block the history has the stages if it was verified or rejected; others would have an old stage', () => {
+  const statusOf = (stage: Stage): number | undefined => {
+    const history = { proposals: { byNumber: () => ({ record: recordOf(8, stage) }) } }
+    const deps = { ...routeDeps, history } as unknown as RouteDeps
+    return findRoute('/v1/blocks/8/lifecycle')?.(new URLSearchParams(), deps).status
+  }
+  const stages: Stage[] = ['Proposed', 'Voted', 'Finalized', 'Verified', 'Rejected']
+  assert.deepEqual(stages.map(statusOf), [404, 404, 404, 200, 200])
 })

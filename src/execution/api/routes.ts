@@ -1,11 +1,13 @@
 import type {
   HealthRecord,
+  LifecycleRecord,
   RecentBlocks,
   RouteError,
   StatusRecord,
   TpsRecord,
 } from '../../contract/execution-routes.ts'
 import type { History } from '../history/history.ts'
+import type { Proposal } from '../history/proposals.ts'
 import type { Liveness } from '../source/liveness.ts'
 import type { Views } from './views.ts'
 
@@ -58,9 +60,17 @@ export function findRoute(path: string): Route | undefined {
     // Blocks from before a restart are in the history only. Of a block that is known here, it may have figures of an abandoned proposal.
     const earlier = record === undefined ? history.proposals.byNumber(wanted) : undefined
     const found =
-      what === 'lifecycle' ? (record ?? earlier?.record) : (views.contentionOf(wanted) ?? earlier?.figures?.contention)
+      what === 'lifecycle'
+        ? (record ?? completedRecord(earlier))
+        : (views.contentionOf(wanted) ?? earlier?.figures?.contention)
     return found === undefined ? routeError(404, 'block not found') : ok(found)
   }
+}
+
+/** A block that was forgotten before it was completed has the stage of that time, which may be out of date. */
+function completedRecord(proposal: Proposal | undefined): LifecycleRecord | undefined {
+  const stage = proposal?.record?.current_stage
+  return stage === 'Verified' || stage === 'Rejected' ? proposal?.record : undefined
 }
 
 const U64_MAX = 2n ** 64n - 1n

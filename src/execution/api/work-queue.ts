@@ -1,5 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
 import type { WaitingWork } from '../../core/work.ts'
+import { delay } from '../../platform/process/clock.ts'
 import { createTimeSlices } from '../../platform/process/time-slices.ts'
 
 export type WorkQueue = {
@@ -48,7 +49,7 @@ export function createWorkQueue(clock: Clock): WorkQueue {
         continue
       }
       if (owners.length === 0 || !slices.isSpent()) continue
-      await pause((clock.monotonicMs() - startedMs) * PAUSE_SHARE)
+      await delay(clock, (clock.monotonicMs() - startedMs) * PAUSE_SHARE)
       await slices.yield()
       startedMs = clock.monotonicMs()
     }
@@ -103,12 +104,6 @@ export function createWorkQueue(clock: Clock): WorkQueue {
         wake = undefined
         resolve()
       }
-    })
-  }
-
-  function pause(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      clock.setTimer(ms, resolve)
     })
   }
 

@@ -281,7 +281,8 @@ function idsOf(proposals: readonly Proposal[]): Set<Hex> {
   return new Set(proposals.map(({ id }) => id))
 }
 
-const STAGES: readonly Stage[] = ['Proposed', 'Voted', 'Finalized', 'Verified', 'Rejected']
+/** A rejected block may be executed again; one that is final stays so. */
+const STAGES: readonly Stage[] = ['Proposed', 'Voted', 'Rejected', 'Finalized', 'Verified']
 
 /** After a restart blocks are read again, and begin at their first stage. */
 function isBefore(record: LifecycleRecord, known: LifecycleRecord): boolean {

@@ -113,6 +113,22 @@ describe('an abandoned proposal', () => {
     assert.equal(rig.blocks.latest?.id, idOf(5, 1))
   })
 
+  test('is served again once it is executed again, as after a failure of the node', async () => {
+    const rig = await createRig()
+    await using _history = rig.history
+    rig.execute(4, 1)
+    rig.execute(5, 1, 3)
+    rig.enter(5, 1, 'Rejected')
+    rig.execute(5, 1, 3)
+    assert.equal(rig.blocks.byNumber(5)?.id, idOf(5, 1))
+    assert.equal(rig.blocks.latest?.id, idOf(5, 1))
+    assert.equal(await blockOfTxn(rig.blocks, 5, 2), idOf(5, 1))
+    assert.deepEqual(rig.blocks.ranges, [{ from: 4, to: 5 }])
+    rig.enter(5, 1, 'Finalized')
+    assert.equal(rig.blocks.highest(['Finalized'])?.id, idOf(5, 1))
+    assert.equal(rig.history.proposals.byId(idOf(5, 1))?.record?.current_stage, 'Finalized')
+  })
+
   test('does not hide a transaction that is also in a block of another number', async () => {
     const rig = await createRig()
     await using _history = rig.history

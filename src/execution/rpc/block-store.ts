@@ -71,6 +71,14 @@ export class BlockStore {
     this.#updateNumber(held.number)
   }
 
+  /** A block is proposed, again if it was rejected: it is abandoned no longer. */
+  proposed(id: Hex): void {
+    const held = this.#blocks.get(id)
+    if (held === undefined || this.isFinal(held)) return
+    this.#outcomes.delete(id)
+    this.#updateNumber(held.number)
+  }
+
   isFinal({ id }: HeldBlock): boolean {
     return this.#outcomes.get(id) === 'final'
   }

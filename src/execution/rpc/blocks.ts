@@ -49,6 +49,11 @@ export class Blocks {
     this.#archive?.settle(id, outcome)
   }
 
+  /** A block is proposed. One that was rejected before is served again; on disk it stays as it was until it is final. */
+  proposed(id: Hex): void {
+    this.#memory.proposed(id)
+  }
+
   /** The numbers held, as ranges without gaps, oldest first; of many only the newest. */
   get ranges(): readonly NumberRange[] {
     const { numbers } = this.#memory

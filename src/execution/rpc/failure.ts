@@ -67,7 +67,7 @@ export function responseTooLarge(size: number): LimitFailure {
 export function workLimitReached(size: number, cost: number, retryAfterMs: number): LimitFailure {
   // Infinity: the work costs more than the budget ever holds.
   const wait = Number.isFinite(retryAfterMs) ? retryAfterMs : null
-  return new LimitFailure(`${size} units of work per second`, {
+  return new LimitFailure(`${size} work units per second`, {
     limit: 'unitsPerSecond',
     size,
     cost,

@@ -116,7 +116,7 @@ describe('limits of a request', () => {
       items.map(({ result, error }) => result ?? error?.code),
       ['yes', 'yes', 'yes', -32429, -32429],
     )
-    assert.equal(items[4]?.error?.message, 'limit reached: 10 units of work per second')
+    assert.equal(items[4]?.error?.message, 'limit reached: 10 work units per second')
     assert.deepEqual(items[4]?.error?.data, { limit: 'unitsPerSecond', size: 10, cost: 1, retryAfterMs: 100 })
     const whole = respond(batch(call('ok'), call('ok')), { meter })
     assert.deepEqual([whole.status, whole.retryAfterMs], [429, 100])

@@ -74,7 +74,10 @@ export function createRpcPosts(options: RpcPostOptions, deps: RpcPostDeps): (pos
     // Notifications only: there is no response body.
     if (status === 204) return sendText(response, 204, '', headers)
     const { chunks, bytes } = out.take()
-    permit.holdResponse(bytes)
+    permit.holdResponse(bytes, () => {
+      deps.onLimit?.('unreadBytes')
+      response.destroy()
+    })
     const sent = withEncodingVariants({ ...headers, ...JSON_TYPE, ...deps.heldHeaders(), ...retryAfter(retryAfterMs) })
     await send(response, { status, chunks, bytes, headers: sent })
   }

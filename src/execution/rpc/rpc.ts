@@ -41,6 +41,8 @@ export type RunWork = <Result>(
 const REQUESTS_MAX = 1024
 /** Unread responses of maximum size, per client and in total. */
 const UNREAD_RESPONSES = { perClient: 2, inAll: 8 }
+/** A response of this size is not refused because of other responses. */
+const SMALL_RESPONSE_BYTES = 64 * 1024
 
 /** `POST /`: Ethereum JSON-RPC over the blocks that are held, limited in work and memory. */
 export function createRpc(options: ExecutionOptions['rpc'], deps: RpcDeps): Rpc {
@@ -53,6 +55,7 @@ export function createRpc(options: ExecutionOptions['rpc'], deps: RpcDeps): Rpc 
     inAllMax: REQUESTS_MAX,
     unreadPerClientMax: UNREAD_RESPONSES.perClient * responseBytesMax,
     unreadInAllMax: UNREAD_RESPONSES.inAll * responseBytesMax,
+    smallBytesMax: SMALL_RESPONSE_BYTES,
   })
   const queue = createWorkQueue(clock)
   const post = createRpcPosts(

@@ -45,8 +45,9 @@ export class BlockCapture {
     this.#bytesMax = options.blockBytesMax
   }
 
-  forget(): void {
-    this.#blockSeqno = 0
+  /** Discards the block; where a number is given, only if its BLOCK_START has it: the next one may have begun already. */
+  forget(blockSeqno = this.#blockSeqno): void {
+    if (blockSeqno === this.#blockSeqno) this.#blockSeqno = 0
   }
 
   add(batch: EventBatch, at: number): void {

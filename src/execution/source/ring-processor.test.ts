@@ -104,6 +104,19 @@ describe('reading a ring', () => {
     )
   })
 
+  test('a block after one that is dropped late, for an event of another block, is passed on', () => {
+    const { recorder, step, ring } = createRig()
+    recordOpenBlock(recorder, block(1))
+    recorder.flush()
+    const misplaced = { type: EVENT.TXN_END, payload: new Uint8Array(), timeNs: 5n, accountIndex: 0 }
+    ring.writer.record({ ...misplaced, blockSeqno: 2, txnIndex: 0 })
+    recordBlock(recorder, block(2))
+    assert.deepEqual(
+      of(step(), 'block').map(({ block: { number } }) => number),
+      [2],
+    )
+  })
+
   test('events that were in the ring before it was opened are reported with the time of their recording, later ones without', () => {
     const { recorder, step } = createRig()
     recordBlock(recorder, block(1))
@@ -254,6 +267,25 @@ describe('reading a ring', () => {
     )
     assert.match(failures[0]?.message ?? '', /there is no event ring at ring/)
     assert.match(failures[1]?.message ?? '', new RegExp('ab'.repeat(32)), 'the hash found is in the message')
+  })
+
+  test('a ring that could not be read for a moment is readable again with its next events', () => {
+    const ring = createSmallRing({ capacity: 2 ** 12, payloadBytes: 2 ** 20, windowStepBytes: 2 ** 14 })
+    let isBroken = false
+    const read: OpenedRing['read'] = (...range) => {
+      if (isBroken) throw new Error('EIO: i/o error, read')
+      ring.source.read(...range)
+    }
+    const rig = createRig({ open: () => ({ ...ring.source, read, isReplaced: () => false, close() {} }) })
+    rig.step()
+    isBroken = true
+    const broken = rig.step()
+    isBroken = false
+    const recorder = new ExecRecorder(ring.writer)
+    recordBlock(recorder, block(1))
+    recorder.flush()
+    const failures = of([...broken, ...rig.step()], 'failure').map(({ failure }) => failure?.code)
+    assert.deepEqual(failures, ['unreadable', undefined])
   })
 
   test('R13: a block of 25,000 transactions', () => {

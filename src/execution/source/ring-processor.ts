@@ -19,10 +19,7 @@ export type RingProcessorOptions = {
   topAccessesResetMs: number
   /** A larger block is folded but not stored for JSON-RPC. */
   blockBytesMax: number
-  /**
-   * Sluice writes the ring from the blocks of a node, on the same clock: the time of a recording is used for all events, since an old block
-   * may be written late.
-   */
+  /** Sluice itself records this ring from a node: report when events were recorded, not when they were read. */
   isOwnRing?: boolean
 }
 
@@ -94,9 +91,8 @@ export class RingProcessor {
         },
         contention: (data, conflicts, accesses) =>
           void this.#messages.push({ kind: 'contention', data, conflicts, accesses }),
-        dropped: ({ reason }) => {
-          // Unterminated: the capture has begun the next block already.
-          if (reason !== 'unterminated') this.#capture.forget()
+        dropped: ({ blockSeqno }) => {
+          this.#capture.forget(blockSeqno)
           this.#droppedBlocks += 1
         },
         incomplete: () => {},
@@ -120,8 +116,8 @@ export class RingProcessor {
       this.#progressAtMs = nowMs + PROGRESS_MS
       const { cursor: seqno, lagEvents, hasNewEvents } = this.#follower
       const position = { seqno, lagEvents, readMs, stats: this.#stats() }
-      const isRecordedTime = !hasNewEvents || this.#options.isOwnRing === true
-      const age = isRecordedTime ? { recordedMs: this.#recordedMs } : {}
+      const usesRecordedTime = !hasNewEvents || this.#options.isOwnRing === true
+      const age = usesRecordedTime ? { recordedMs: this.#recordedMs } : {}
       this.#messages.push({ kind: 'progress', position: { ...position, ...age } })
     }
     const messages = this.#messages
@@ -132,6 +128,7 @@ export class RingProcessor {
   #take(result: FollowResult): void {
     switch (result.kind) {
       case 'events':
+        this.#reportFailure(undefined)
         this.#hasProgress = true
         this.#takeBatch(this.#follower.batch as EventBatch)
         return
@@ -228,8 +225,8 @@ export class RingProcessor {
 
   #publishTopAccesses(nowMs: number): void {
     const { topAccesses } = this.#fold
-    const isMoment = this.#messages.length === 0 || nowMs >= this.#topAtMs + TOP_WAIT_MS
-    if (topAccesses.seen !== this.#topSeen && nowMs >= this.#topAtMs && isMoment) {
+    const isIdleOrOverdue = this.#messages.length === 0 || nowMs >= this.#topAtMs + TOP_WAIT_MS
+    if (topAccesses.seen !== this.#topSeen && nowMs >= this.#topAtMs && isIdleOrOverdue) {
       this.#topSeen = topAccesses.seen
       this.#topAtMs = nowMs + this.#options.topAccessesMs
       this.#messages.push({

@@ -83,9 +83,13 @@ export class StreamClient implements FrameConsumer<StreamFrameBytes>, FlushWrite
     this.drained()
   }
 
-  /** Sends a control frame or a snapshot; these are never dropped. A client that requests many and reads none is closed. */
+  /**
+   * Sends a control frame or a snapshot; these are never dropped. A client that requests many and reads none is closed. A snapshot has a
+   * number above that of dropped frames, so these are reported before it.
+   */
   send(bytes: Buffer): void {
     this.seal()
+    this.#reportGap()
     this.#sendControl(bytes)
   }
 
@@ -154,7 +158,7 @@ export class StreamClient implements FrameConsumer<StreamFrameBytes>, FlushWrite
 
   #sendControl(bytes: Buffer): void {
     this.#push(bytes, 0)
-    if (this.#queue.bytes > 2 * this.#limits.bytesMax) this.#close('does not read what it asks for')
+    if (this.#queue.bytes > 2 * this.#limits.bytesMax) this.#close('replies wait unread')
   }
 
   #drop(fromSeq: number, toSeq: number, frames: number): void {
@@ -166,7 +170,7 @@ export class StreamClient implements FrameConsumer<StreamFrameBytes>, FlushWrite
     this.#dropped += frames
     this.#stream.onDropped(frames)
     if (this.#gap.frames >= WARN_EVERY) this.#reportGap()
-    if (this.#dropped >= this.#limits.dropsMax) this.#close(`too slow: ${this.#dropped} frames dropped`)
+    if (this.#dropped >= this.#limits.dropsMax) this.#close(`${this.#dropped} frames dropped`)
   }
 
   /** No further frame may follow for a while, so a gap is reported as soon as the client reads again. */
@@ -221,9 +225,9 @@ export class StreamClient implements FrameConsumer<StreamFrameBytes>, FlushWrite
     }
   }
 
-  #close(reason: string): void {
+  #close(detail: string): void {
     if (this.#state === 'closed') return
     this.closed()
-    this.#socket.close(STREAM_CLOSE.policy, reason)
+    this.#socket.close(STREAM_CLOSE.policy, `too slow: ${detail}`, 'slow')
   }
 }

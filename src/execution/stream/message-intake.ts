@@ -12,7 +12,7 @@ import type { StreamHub } from './hub.ts'
 export type MessageIntakeDeps = {
   readonly hub: Pick<StreamHub, 'publish' | 'publishEvents' | 'publishWarning' | 'onRawEventsActive'>
   readonly views: Views
-  readonly blocks: Pick<Blocks, 'add' | 'settle'>
+  readonly blocks: Pick<Blocks, 'add' | 'proposed' | 'settle'>
   readonly history: History
   readonly liveness: Pick<Liveness, 'beat'>
   readonly metrics: Pick<ExecutionMetrics, 'publish' | 'finalize' | 'ringRestarts'>
@@ -44,7 +44,10 @@ export class MessageIntake {
         const { change, record } = message
         views.lifecycle.update(record)
         history.lifecycle(change, record, message.timeMs)
-        if (change.to_stage === 'Proposed') views.blockNumber = change.block_number
+        if (change.to_stage === 'Proposed') {
+          views.blockNumber = change.block_number
+          blocks.proposed(change.block_hash)
+        }
         if (change.to_stage === 'Finalized') {
           views.blockFinalized(change.block_number, change.block_hash)
           metrics.finalize.observe(change.block_age_ms / 1000)

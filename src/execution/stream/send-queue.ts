@@ -1,3 +1,5 @@
+import type { WsCloseReason } from '../metrics.ts'
+
 /** The socket of a client, as far as the stream is concerned. */
 export type StreamSocket = {
   /** False while earlier bytes have not left yet: further writes would only be buffered. */
@@ -5,7 +7,8 @@ export type StreamSocket = {
   /** Whether the client accepts compressed frames; false by default. */
   readonly isDeflating?: boolean
   write(bytes: Buffer): void
-  close(code: number, reason: string): void
+  /** `cause` is that of the metric. */
+  close(code: number, message: string, cause: WsCloseReason): void
 }
 
 export type ClientLimits = {

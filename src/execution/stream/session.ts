@@ -69,12 +69,12 @@ export class StreamSession {
   /** A text message of the client. */
   message(text: string): void {
     if (!this.#messageBucket.take(1, this.#hub.deps.clock.monotonicMs()))
-      return this.#socket.close(STREAM_CLOSE.policy, `more than ${MESSAGES.perSecond} messages a second`)
+      return this.#socket.close(STREAM_CLOSE.policy, `more than ${MESSAGES.perSecond} messages a second`, 'policy')
     const taken = this.#meter.take(PRICE.call)
     if (!taken.ok) return this.#refuse(workLimitError(this.#meter, taken.retryAfterMs))
     if (this.#client.isLive) return this.#subscribe(text)
     if (this.#deferred.push(text) > DEFERRED_MAX)
-      this.#socket.close(STREAM_CLOSE.policy, 'too many messages before the stream')
+      this.#socket.close(STREAM_CLOSE.policy, 'too many messages before the stream', 'policy')
   }
 
   /** The socket takes bytes again. */
@@ -171,6 +171,6 @@ export class StreamSession {
 }
 
 function workLimitError({ unitsPerSecond }: WorkMeter, retryAfterMs: number): StreamError {
-  const message = `limit reached: ${unitsPerSecond} units of work per second; try again in ${Math.ceil(retryAfterMs)} ms`
+  const message = `limit reached: ${unitsPerSecond} work units per second; try again in ${Math.ceil(retryAfterMs)} ms`
   return { code: 'rate_limited', message }
 }

@@ -67,9 +67,9 @@ export function createWsEndpoint(options: WsServerOptions, deps: WsServerDeps): 
       },
       isDeflating: connection.isDeflating,
       write: (bytes: Buffer) => connection.write(bytes),
-      close(code: number, reason: string) {
-        end(connection, reason.startsWith('too slow') ? 'slow' : 'policy')
-        connection.close(code, reason)
+      close(code: number, message: string, cause: WsCloseReason) {
+        end(connection, cause)
+        connection.close(code, message)
       },
     }
     const meter = meterOf(deps.budget, admitted.owner)

@@ -14,6 +14,7 @@ import {
 } from '../../evm/ring/layout.ts'
 import { createRingReader } from '../../evm/ring/reader.ts'
 import { loadFileMapper } from '../../platform/files/mapped.ts'
+import { delay } from '../../platform/process/clock.ts'
 import { openRingFile } from '../../platform/ring-file/reader.ts'
 import { createRecordingFile, type RecordingFile } from '../../platform/ring-file/recording.ts'
 import { refusalError } from './open-ring.ts'
@@ -68,7 +69,7 @@ export async function recordRing(options: RecordRingOptions, deps: RecordDeps): 
     else if (isStopped()) ended = 'stopped'
     else if (result.kind === 'rewound' || (result.kind === 'idle' && source.isReplaced())) ended = 'replaced'
     if (ended !== 'time' || clock.monotonicMs() >= endMs) break
-    if (result.kind === 'idle') await new Promise<void>((resolve) => void clock.setTimer(IDLE_MS, resolve))
+    if (result.kind === 'idle') await delay(clock, IDLE_MS)
   }
   await recording.finish()
   const { eventsRead, eventsLost, payloadsLost } = reader.stats

@@ -129,7 +129,7 @@ export class EvmNodeClient {
       }
     } catch (error) {
       // A node that is overloaded is not asked for every transaction instead.
-      if (!this.#isUnsupported(error, 'block traces')) return accesses
+      if (this.#classifyFailure(error, 'block traces') === 'given-up') return accesses
     }
     this.#hasBlockTraces = false
     this.#lacks()
@@ -154,7 +154,7 @@ export class EvmNodeClient {
       this.#failures.delete('block receipts')
       return receipts
     } catch (error) {
-      if (this.#isUnsupported(error, 'block receipts')) {
+      if (this.#classifyFailure(error, 'block receipts') === 'unsupported') {
         this.#hasBlockReceipts = false
         this.#lacks()
       }
@@ -175,7 +175,7 @@ export class EvmNodeClient {
     try {
       return await this.#traceTxn(hash, txn, receipt, beneficiary)
     } catch (error) {
-      if (this.#isUnsupported(error, 'traces') && this.#form === undefined) {
+      if (this.#classifyFailure(error, 'traces') === 'unsupported' && this.#form === undefined) {
         this.#form = 'none'
         this.#lacks()
       }
@@ -213,16 +213,16 @@ export class EvmNodeClient {
   }
 
   /**
-   * Whether the node will never do it. Throws an error that may pass, so that the block is requested again; false once it did not pass in several
-   * attempts. Then the next blocks get one attempt each until one succeeds. A response that is too late, too large or malformed counts too, as it
-   * may be so each time. While the node cannot be reached, requesting its head or the block fails before this.
+   * `unsupported`: the node will never do it. Throws an error that may pass, so that the block is requested again; `given-up` once it did not pass
+   * in several attempts. Then the next blocks get one attempt each until one succeeds. A response that is too late, too large or malformed counts
+   * too, as it may be so each time. While the node cannot be reached, requesting its head or the block fails before this.
    */
-  #isUnsupported(error: unknown, what: Optional): boolean {
-    if (isUnsupported(error)) return true
+  #classifyFailure(error: unknown, what: Optional): 'unsupported' | 'given-up' {
+    if (isUnsupported(error)) return 'unsupported'
     const failures = (this.#failures.get(what) ?? 0) + 1
     this.#failures.set(what, failures)
     if (failures < ATTEMPTS) throw error
-    return false
+    return 'given-up'
   }
 }
 

@@ -1,5 +1,5 @@
 import { type RingView, RingWatch, type WatchedBlock } from '../../../../execution/tools/watch.ts'
-import { systemClock } from '../../../../platform/process/clock.ts'
+import { delay, systemClock } from '../../../../platform/process/clock.ts'
 import type { CliContext } from '../../../define.ts'
 import { sanitizeForTerminal } from '../../../output/plain-text.ts'
 import { alignColumns } from '../../../output/print.ts'
@@ -46,7 +46,7 @@ export async function watchRing(context: CliContext, { ring, seconds, isJson }: 
         else if (view.state !== lastState) process.stderr.write(`${sanitizeForTerminal(`${ring}: ${view.state}`)}\n`)
         lastState = view.state
       }
-      await new Promise<void>((resolve) => void systemClock.setTimer(STEP_MS, resolve))
+      await delay(systemClock, STEP_MS)
     }
   } finally {
     if (isDrawn) stdout.write(SCREEN.leave)
