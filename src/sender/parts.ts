@@ -12,7 +12,7 @@ import type { CallNode } from '../upstreams/call-node.ts'
 import type { Upstream } from '../upstreams/upstream.ts'
 import { createAccept } from './accept/accept.ts'
 import { createAccountChecks } from './accept/account-checks.ts'
-import { createAccountLookups, unlessBehind } from './accept/account-lookups.ts'
+import { createAccountLookups } from './accept/account-lookups.ts'
 import { createFreshness } from './accept/freshness.ts'
 import { createLanding } from './accept/landing.ts'
 import { createNoPathLog } from './accept/no-path-log.ts'
@@ -134,15 +134,15 @@ export async function openParts(options: PartsOptions, deps: PartsDeps): Promise
     ),
   )
   opening.use(startFollow({ receipts, callNode, ws: deps.ws, clock, bestSlot, slotMs, onReplaced: stats.replaced }))
-  const readAccount = createAccountLookups({ callNode, clock })
+  const read = createAccountLookups({ callNode, clock })
   const landing = createLanding({
     freshness: opening.use(
       createFreshness({ callNode, clock, slotMs, bestSlot, recheckingMax: Math.ceil(limits.checkingMax / 8) }),
     ),
-    payers: createAccountChecks(readAccount, clock),
-    nonces: createAccountChecks(readAccount, clock),
+    payers: createAccountChecks({ read, clock, bestSlot }),
+    nonces: createAccountChecks({ read, clock, bestSlot }),
     // A transaction can name dozens of tables: their readings must not take the place of those of payers.
-    tables: createAccountChecks(unlessBehind(createAccountLookups({ callNode, clock }), bestSlot), clock),
+    tables: createAccountChecks({ read: createAccountLookups({ callNode, clock }), clock, bestSlot }),
     terms,
   })
   const opened = opening.move()
