@@ -18,6 +18,7 @@ import { createLanding } from './accept/landing.ts'
 import { createNoPathLog } from './accept/no-path-log.ts'
 import type { TipTerms } from './accept/refusal.ts'
 import { createRefusalReporter } from './accept/refusal-reporter.ts'
+import { createSecondCheck } from './accept/second-check.ts'
 import type { SignatureVerifier } from './accept/signature-verifier.ts'
 import { tipTerms } from './accept/tip-terms.ts'
 import { createDispatch, type Path } from './dispatch/dispatch.ts'
@@ -135,12 +136,12 @@ export async function openParts(options: PartsOptions, deps: PartsDeps): Promise
   )
   opening.use(startFollow({ receipts, callNode, ws: deps.ws, clock, bestSlot, slotMs, onReplaced: stats.replaced }))
   const read = createAccountLookups({ callNode, clock })
+  const waitingMax = Math.ceil(limits.checkingMax / 8)
   const landing = createLanding({
-    freshness: opening.use(
-      createFreshness({ callNode, clock, slotMs, bestSlot, recheckingMax: Math.ceil(limits.checkingMax / 8) }),
-    ),
+    freshness: opening.use(createFreshness({ callNode, clock, slotMs, bestSlot, recheckingMax: waitingMax })),
     payers: createAccountChecks({ read, clock, bestSlot }),
     nonces: createAccountChecks({ read, clock, bestSlot }),
+    checkTwice: createSecondCheck({ clock, slotMs, waitingMax }),
     // A transaction can name dozens of tables: their readings must not take the place of those of payers.
     tables: createAccountChecks({ read: createAccountLookups({ callNode, clock }), clock, bestSlot }),
     terms,
