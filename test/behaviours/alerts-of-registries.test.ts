@@ -309,6 +309,7 @@ describe('alerts on the samples of a registry', () => {
             shreds: zeros(SHRED_OUTCOMES),
             ...{ dataSets: 0, transactions: 0, markers: 0, gaps: 0, fecSetsRecovered: 0, fecSetsRecoveryFailed: 0 },
             ...{ fecSetsConflicting: 0, dataSetsConflicting: 0, dataSetsUndecodable: 0, parentsConflicting: 0 },
+            dataSetsVoid: 0,
             slots: { ...slots, incomplete },
           },
           newestSlot: 0,

@@ -284,7 +284,7 @@ export class Engine {
         slot.setDelivered(from, to)
         if (decoded.kind === 'marker') {
           slot.counts.markers += 1
-          if (decoded.isParentUpdate) slot.counts.parentUpdates += 1
+          if (decoded.isParentUpdate) slot.changeParent(from)
           this.counts.markers += 1
           this.#emit(decoded)
         } else this.#deliver(slot, decoded)
@@ -295,10 +295,13 @@ export class Engine {
   }
 
   #deliver(slot: OpenSlot, set: DataSet): void {
-    if (set.part?.isLast !== false) {
-      slot.counts.dataSets += 1
-      this.counts.dataSets += 1
+    const count = set.part?.isLast === false ? 0 : 1
+    if (slot.isVoid(set)) {
+      this.counts.dataSetsVoid += count
+      return
     }
+    slot.counts.dataSets += count
+    this.counts.dataSets += count
     slot.counts.transactions += set.transactions.length
     this.counts.transactions += set.transactions.length
     this.#emit(set)
