@@ -31,7 +31,7 @@ export type DecodedFeedDeps = {
 const AGE_MICROS_MAX = 1e6
 
 export function createDecodedFeed(marks: PacketMarks, { port, clock, input }: DecodedFeedDeps): DecodedFeed {
-  const { unchecked, apart, generation, latestGeneration } = marks
+  const { unchecked, offMainChain, generation, latestGeneration } = marks
   const { bytes, arrivals, timeMicros } = port.arena
   let waiting = 0
 
@@ -50,7 +50,7 @@ export function createDecodedFeed(marks: PacketMarks, { port, clock, input }: De
       for (let i = 0; i < data + coding; i++) {
         const cell = order[i] as number
         // Packets of the chain before come between those of the new one, since coding shreds follow the data: the engine would begin anew with each.
-        if (apart[cell] === 1 || generation[cell] !== latest) continue
+        if (offMainChain[cell] === 1 || generation[cell] !== latest) continue
         const length = i < data ? DATA_SHRED_BYTES : CODING_SHRED_BYTES
         const ageMicros = Math.min(Math.max(0, nowMicros - (arrivals[cell] as number)), AGE_MICROS_MAX)
         const arrivalNanos = nowNanos - ageMicros * 1000

@@ -33,7 +33,7 @@ export type PacketMarks = {
   /** 1 for a packet whose signature was not checked, because the leader is not known or checks are off. */
   readonly unchecked: Uint8Array
   /** 1 for a packet of a slot far ahead of the main chain, or of another version. */
-  readonly apart: Uint8Array
+  readonly offMainChain: Uint8Array
   /** The generation of the main chain (relay-window.ts) when the packet was selected, modulo 256. */
   readonly generation: Uint8Array
   /** That of now. */
@@ -77,7 +77,7 @@ export function createSelector(arena: PacketArena, options: SelectorOptions, ver
   const codingCells = new Uint16Array(BATCH_PACKETS)
   const marks: PacketMarks = {
     unchecked: new Uint8Array(lengths.length),
-    apart: new Uint8Array(lengths.length),
+    offMainChain: new Uint8Array(lengths.length),
     generation: new Uint8Array(lengths.length),
     latestGeneration: () => window.generation() & 0xff,
   }
@@ -172,7 +172,7 @@ export function createSelector(arena: PacketArena, options: SelectorOptions, ver
     const { slot, version } = head
     if (!dedupe.add(words, (cell * CELL_BYTES) >> 2, head)) return 'conflicting'
     window.advance(slot, version, nowMs, unchecked[cell] === 0)
-    marks.apart[cell] = window.isOfMainChain(slot, version) ? 0 : 1
+    marks.offMainChain[cell] = window.isOfMainChain(slot, version) ? 0 : 1
     marks.generation[cell] = window.generation()
     if (window.isBehindMainChain(slot, version)) counts.behind += 1
     return 'relay'
