@@ -93,9 +93,9 @@ export async function openParts(options: PartsOptions, deps: PartsDeps): Promise
     await openReceipts(limits, {
       journalFiles: deps.journalFiles,
       clock,
-      onFinished(receipt) {
-        metrics.finished(receipt)
-        stats.finished(receipt)
+      onSettled(receipt) {
+        metrics.settled(receipt)
+        stats.settled(receipt)
         if (receipt.landed === undefined) recordReceipt(deps.tipLedger, receipt, 'expired', clock.nowMs())
       },
       onConfirmed(receipt) {

@@ -93,11 +93,11 @@ export async function startSender(
     async drain(deadlineMs) {
       receipts.wakeAll()
       await server.drain(deadlineMs)
-      await journal.settled()
+      await journal.flushed()
     },
     async [Symbol.asyncDispose]() {
       await opened.disposeAsync()
-      await journal.settled()
+      await journal.flushed()
     },
   }
 }

@@ -151,12 +151,12 @@ test('after the warm-up nothing has been counted, recorded or sent', async () =>
     assert.ok(rehearsed !== undefined && Number(rehearsed.accepted) > 0, JSON.stringify(logged))
     const counts = () => ({
       received: registry.value('sluice_sender_received_total', { result: 'accepted' }) ?? 0,
-      finished: registry.value('sluice_sender_finished_total', { state: 'landed' }) ?? 0,
+      settled: registry.value('sluice_sender_finished_total', { state: 'landed' }) ?? 0,
       receipts: registry.value('sluice_sender_receipts'),
       known: registry.value('sluice_sender_known_signatures'),
     })
     const hasAttempts = async () => /^sluice_sender_attempts_total\{.*\} [1-9]/m.test(await registry.text())
-    assert.deepEqual(counts(), { received: 0, finished: 0, receipts: 0, known: 0 })
+    assert.deepEqual(counts(), { received: 0, settled: 0, receipts: 0, known: 0 })
     const { accepted, pending, tipLamports } = sender.sender.stats()
     assert.deepEqual({ accepted, pending, tipLamports }, { accepted: 0, pending: 0, tipLamports: '0' })
     assert.equal(await hasAttempts(), false)

@@ -246,7 +246,7 @@ describe('alerts on the samples of a registry', () => {
       async (registry) => {
         const sender = senderOf(registry)
         return async () => {
-          for (let at = 0; at < 10; at++) sender.finished(receiptOf(`s${at}`, { state: 'expired' }))
+          for (let at = 0; at < 10; at++) sender.settled(receiptOf(`s${at}`, { state: 'expired' }))
         }
       },
       true,

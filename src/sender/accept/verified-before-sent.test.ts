@@ -28,7 +28,7 @@ for (const [where, inLoopPerTurn] of [
     })
     const sent: Receipt[] = []
     const journalled: Receipt[] = []
-    using receipts = createReceipts({ ...options.limits, keepMs: 600_000 }, { clock, onFinished() {} })
+    using receipts = createReceipts({ ...options.limits, keepMs: 600_000 }, { clock, onSettled() {} })
     await using verifier = startSignatureVerifier(
       { threads: 0, checkingMax: 100, delayMsMax: 60_000, inLoopPerTurn },
       deps,
@@ -40,7 +40,7 @@ for (const [where, inLoopPerTurn] of [
       verifier,
       dispatch: { isOpen: true, paths: [], start: (receipt) => sent.push(receipt), [Symbol.dispose]() {} },
       landing: { check: () => undefined },
-      journal: { isOpen: true, isDoubtful: false, accepted: async (receipt) => journalled.push(receipt) > 0 },
+      journal: { isOpen: true, isDoubtful: false, recordAccepted: async (receipt) => journalled.push(receipt) > 0 },
       onDispatched() {},
       onNoPath() {},
     })
