@@ -138,7 +138,7 @@ export async function openParts(options: PartsOptions, deps: PartsDeps): Promise
   const read = createAccountLookups({ callNode, clock })
   const waitingMax = Math.ceil(limits.checkingMax / 8)
   const landing = createLanding({
-    freshness: opening.use(createFreshness({ callNode, clock, slotMs, bestSlot, recheckingMax: waitingMax })),
+    freshness: opening.use(createFreshness({ callNode, clock, slotMs, bestSlot, waitingMax })),
     payers: createAccountChecks({ read, clock, bestSlot }),
     nonces: createAccountChecks({ read, clock, bestSlot }),
     checkTwice: createSecondCheck({ clock, slotMs, waitingMax }),
