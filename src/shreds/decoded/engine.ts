@@ -192,7 +192,7 @@ export class Engine {
     slot.counts.shreds += 1
     slot.lastShredNanos = arrivalNanos
     if (set.isComplete) return 'accepted'
-    if (set.hasAllData || (set.held === FEC_SET_DATA_SHREDS && !set.isCodeBad)) this.#complete(slot, set)
+    if (set.hasAllData || (set.held === FEC_SET_DATA_SHREDS && !set.isCodingMismatched)) this.#complete(slot, set)
     if (!slot.learn(set)) this.counts.parentsConflicting += 1
     if (set.isComplete || set.ending !== endingBefore)
       for (const last of findCompleteDataSets(slot, set)) this.#finish(slot, last, arrivalNanos)
@@ -238,7 +238,7 @@ export class Engine {
     const { bytes, at, head } = shred
     const position = head.index - head.fecSetIndex
     const isData = head.layout.kind === 'data'
-    if (set.isCodeBad) {
+    if (set.isCodingMismatched) {
       if (isData) this.#cells.put(set.block, set.cells[position] as number, bytes, at, head)
       return true
     }
@@ -255,7 +255,7 @@ export class Engine {
   #complete(slot: OpenSlot, set: FecSet): void {
     if (!set.hasAllData) {
       if (!this.#recovery.recover(set, slot.slot)) {
-        set.isCodeBad = true
+        set.isCodingMismatched = true
         this.counts.fecSetsRecoveryFailed += 1
         return
       }
