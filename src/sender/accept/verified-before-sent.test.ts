@@ -19,7 +19,7 @@ for (const [where, inLoopPerTurn] of [
   ['in the event loop', 12],
   ['outside of it', 0],
 ] as const) {
-  test(`checked ${where}: a wrong signature is sent nowhere, charged to nobody, and does not make the real transaction a duplicate`, async () => {
+  test(`checked ${where}: a wrong signature is sent nowhere, charged to no payer, and does not make the real transaction a duplicate`, async () => {
     const clock = createManualClock()
     const deps = { clock, random: createSeededRandom(1), log: silentLogger }
     const options = parseSenderOptions({

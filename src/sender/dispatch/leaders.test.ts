@@ -176,7 +176,7 @@ test('opens connections in advance, limited in number and rate', () => {
 test('a transaction that is lost with its connection has the reason for which that connection ended', () => {
   const clock = createManualClock()
   const ends = [
-    // Nobody responds: the handshake times out.
+    // No response comes: the handshake times out.
     (connection: QuicConnection) => void connection,
     (connection: QuicConnection) => connection.abandon('no route to host'),
   ]
