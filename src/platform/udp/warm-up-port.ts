@@ -15,7 +15,10 @@ export type WarmUpPortDeps = {
   readonly clock: Pick<Clock, 'monotonicMs'>
   /** The packets of the next batch. */
   next(): readonly Uint8Array[]
-  /** V8 compiles a function that is always the same one into its caller, and undoes that at the first other one. So the rounds of a warm-up have functions of two kinds. */
+  /**
+   * V8 compiles a function that is always the same one into its caller, and undoes that at the first other one. So the rounds of a warm-up have functions of
+   * two kinds.
+   */
   readonly isSecondKind: boolean
 }
 

@@ -151,7 +151,7 @@ export class MainChain {
     return slot >= group.slot - this.#length.backSlots && slot <= group.slot + this.#length.aheadSlots
   }
 
-  /** Whether the chain is silent and is replaced by that of an accepted packet outside the window. One behind it or of another version waits for longer. */
+  /** Whether this chain is silent and that of an accepted packet outside the window replaces it. One behind or of another version waits for longer. */
   #isReplacedBy(slot: number, version: number, nowMs: number): boolean {
     if (nowMs - this.#acceptedAtMs < SILENT_MS || this.#acceptedOutside < this.#peakPerSecond / SHARE_DIVISOR) return false
     return !this.#isBehindOrOtherVersion(slot, version) || !this.#isEstablished(nowMs)
@@ -199,8 +199,8 @@ export class MainChain {
   }
 
   /**
-   * Moves the window up. With fewer accepted packets than `#peakPerSecond / SHARE_DIVISOR` it waits for more: in a pause an attacker would have the majority.
-   * `weight` is what an accepted packet counts for the peak.
+   * Moves the window up. With fewer accepted packets than `#peakPerSecond / SHARE_DIVISOR` it waits for more: in a pause an attacker would have the
+   * majority. `weight` is what an accepted packet counts for the peak.
    */
   #moveUp(weight: number): void {
     const { total } = this.#accepted
