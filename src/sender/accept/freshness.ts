@@ -170,7 +170,8 @@ export function createFreshness({ callNode, clock, slotMs, bestSlot, waitingMax 
       const cached = cachedState(key)
       if (cached === 'fresh' && !seen.has(key) && isOld(key)) void refresh(key)
       return mapAwaitable(cached ?? refresh(key) ?? 'unknown', (state) => {
-        const waits = state === 'expired' && known.get(key)?.isUnconfirmed === true && !isNonce && waitingForSecond < waitingMax
+        const waits =
+          state === 'expired' && known.get(key)?.isUnconfirmed === true && !isNonce && waitingForSecond < waitingMax
         return waits ? waitForSecond(key) : state
       })
     },

@@ -140,7 +140,14 @@ test('refuses a lookup table that does not exist or belongs to another program, 
       return account === undefined ? undefined : faultOf(account)
     },
   }
-  const landing = createLanding({ freshness: { check: () => 'fresh' }, payers: pass, nonces: pass, checkTwice, tables, terms })
+  const landing = createLanding({
+    freshness: { check: () => 'fresh' },
+    payers: pass,
+    nonces: pass,
+    checkTwice,
+    tables,
+    terms,
+  })
   const refusalFor = (...lookupTables: string[]) =>
     landing.check(parsed.transaction, tip, { feePayer: 'payer', blockhash: BLOCKHASH, lookupTables })
   assert.equal(refusalFor('table', 'unreported'), undefined)

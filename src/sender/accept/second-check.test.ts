@@ -26,8 +26,16 @@ function open() {
   const node = { held: 1, calls: 0 }
   const callNode = async () => {
     node.calls += 1
-    const data = Buffer.of(...NONCE_HEAD, ...PAYER.publicKey, ...new Uint8Array(32).fill(node.held), ...new Uint8Array(8))
-    return { context: { slot: 998 }, value: [{ lamports: 1, owner: SYSTEM, data: [data.toString('base64'), 'base64'] }] }
+    const data = Buffer.of(
+      ...NONCE_HEAD,
+      ...PAYER.publicKey,
+      ...new Uint8Array(32).fill(node.held),
+      ...new Uint8Array(8),
+    )
+    return {
+      context: { slot: 998 },
+      value: [{ lamports: 1, owner: SYSTEM, data: [data.toString('base64'), 'base64'] }],
+    }
   }
   const landing = createLanding({
     freshness: { check: () => 'expired' },

@@ -19,7 +19,9 @@ export function createSecondCheck({
 }): SecondCheck {
   let waiting = 0
 
-  async function checkLater<Fault>(check: (isSecond: boolean) => Awaitable<Fault | undefined>): Promise<Fault | undefined> {
+  async function checkLater<Fault>(
+    check: (isSecond: boolean) => Awaitable<Fault | undefined>,
+  ): Promise<Fault | undefined> {
     waiting += 1
     await delay(clock, slotMs())
     waiting -= 1

@@ -54,7 +54,10 @@ test('what a change of the parent has made void is not delivered after it, is co
       ['slot-report', false],
     ],
   )
-  assert.deepEqual([engine.counts.dataSetsVoid, engine.counts.dataSets, engine.counts.transactions], [1, 1, transactions])
+  assert.deepEqual(
+    [engine.counts.dataSetsVoid, engine.counts.dataSets, engine.counts.transactions],
+    [1, 1, transactions],
+  )
 })
 
 test('a large data set is delivered up to the change of the parent that makes it void', () => {

@@ -1,6 +1,6 @@
 import type { UdpPort } from '../../platform/udp/port.ts'
-import type { RelayedBatch } from './select/relayed-batch.ts'
 import { DELAY_BOUNDS_MICROS, type DelayCounts } from './protocol.ts'
+import type { RelayedBatch } from './select/relayed-batch.ts'
 
 /** Counts how long packets took from their arrival until they were sent to all destinations. */
 export type Delays = {

@@ -153,7 +153,8 @@ export class MainChain {
 
   /** Whether this chain is silent and that of an accepted packet outside the window replaces it. One behind or of another version waits for longer. */
   #isReplacedBy(slot: number, version: number, nowMs: number): boolean {
-    if (nowMs - this.#acceptedAtMs < SILENT_MS || this.#acceptedOutside < this.#peakPerSecond / SHARE_DIVISOR) return false
+    if (nowMs - this.#acceptedAtMs < SILENT_MS || this.#acceptedOutside < this.#peakPerSecond / SHARE_DIVISOR)
+      return false
     return !this.#isBehindOrOtherVersion(slot, version) || !this.#isEstablished(nowMs)
   }
 

@@ -225,7 +225,8 @@ export function createSlotAssembler(options: SlotAssemblerOptions): SlotAssemble
       const behind = Math.ceil(BEHIND_MS / (options.slotMs?.() ?? SLOT_MS_DEFAULT))
       // A complete slot stays open until all its shreds have arrived, so that its counts include them.
       for (const slot of [...open.values()]) {
-        const isFull = slot.completeMs !== undefined && slot.data + slot.coding >= setsOf(slot) * 2 * FEC_SET_DATA_SHREDS
+        const isFull =
+          slot.completeMs !== undefined && slot.data + slot.coding >= setsOf(slot) * 2 * FEC_SET_DATA_SHREDS
         if (isFull || slot.slot < newest - behind) close(slot)
       }
       return takeFinished()

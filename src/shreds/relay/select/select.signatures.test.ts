@@ -7,8 +7,6 @@ import { BATCH_PACKETS, CELL_BYTES, type PacketArena } from '../../../platform/u
 import { createSigningKey, importPublicKey, verifyEd25519 } from '../../../solana/crypto/ed25519.ts'
 import { createNodeSha256 } from '../../../solana/crypto/node-sha256.ts'
 import { CHECK_LATE_MS, LATE_PAUSE_MS } from '../pending-checks.ts'
-import type { RelayedBatch } from './relayed-batch.ts'
-import { createSelector } from './select.ts'
 import {
   CHECKS_MAX,
   createSignatureMemory,
@@ -17,6 +15,8 @@ import {
   type SignatureReader,
 } from '../signature-ring.ts'
 import { createVerifier } from '../verify.ts'
+import type { RelayedBatch } from './relayed-batch.ts'
+import { createSelector } from './select.ts'
 
 const LIMITS = { shredsPerSlotMax: 32_768, window: { backSlots: 64, aheadSlots: 32 } }
 const SCHEDULE_END = 10_000

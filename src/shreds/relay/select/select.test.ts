@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import { blockPackets, LEADER_ID, VERSION } from '../../../../test/support/shreds.ts'
 import { CELL_BYTES, type PacketArena } from '../../../platform/udp/port.ts'
 import { createNodeSha256 } from '../../../solana/crypto/node-sha256.ts'
-import { createSelector } from './select.ts'
 import { createVerifier } from '../verify.ts'
+import { createSelector } from './select.ts'
 
 const CELLS = 4
 const LIMITS = { shredsPerSlotMax: 32_768, window: { backSlots: 64, aheadSlots: 32 } }
