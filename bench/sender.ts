@@ -263,7 +263,7 @@ async function runSender(nodeUrl: string): Promise<void> {
   const many = 1_000_000
   await using sender = await startTestSender({
     nodes: [{ name: 'node', rpc: nodeUrl }],
-    isRehearsed: true,
+    isWarmedUp: true,
     limits: {
       perAddressPerSecond: many,
       perAddressBurst: many,

@@ -58,8 +58,8 @@ const noReceiptMessage = (receiptsMax: number) =>
   `there is no receipt for this signature: receipts are kept for 10 minutes, the last ${receiptsMax} (receiptsMax) of them; a transaction without a response may have been sent nevertheless, so look for it on the chain`
 
 const CORS = { 'access-control-allow-origin': '*', 'access-control-expose-headers': 'x-request-id, retry-after' }
-/** Of what changes from one moment to the next: a cache may keep any response, a 404 too, that does not say otherwise. */
-const CURRENT = { ...CORS, 'cache-control': 'no-store' }
+/** For responses that change: without it a cache may keep them, a 404 too. */
+const NO_STORE = { ...CORS, 'cache-control': 'no-store' }
 const PREFLIGHT = {
   ...CORS,
   'access-control-allow-methods': 'POST, GET, OPTIONS',
@@ -126,7 +126,7 @@ export function startSenderServer(options: ServerOptions, deps: ServerDeps): Pro
     '/api/v1/getTipAccounts': respondToRpc,
     '/api/v1/getBundleStatuses': respondToRpc,
     '/api/v1/getInflightBundleStatuses': respondToRpc,
-    '/ping': ({ response }) => sendText(response, 200, 'ok', CURRENT),
+    '/ping': ({ response }) => sendText(response, 200, 'ok', NO_STORE),
     '/tips': ({ response }) =>
       sendJson(response, 200, { min_tip_lamports: terms.minTipLamports, tip_accounts: terms.tipAccounts }, CORS),
   }
@@ -167,16 +167,16 @@ export function startSenderServer(options: ServerOptions, deps: ServerDeps): Pro
     return contentType !== undefined && isJsonRequest({ contentType, origin }) ? respondToRpc(call) : takeRaw(call)
   }
 
-  /** For a request that is refused before `accept` counts it: takes it from the reads of its address, and refuses it by that limit beyond. */
-  function isOverReads({ response, requestId, address }: HttpCall): boolean {
+  /** For requests refused before `accept` counts them: charges the read limit of the address; above it, refuses by that limit and returns false. */
+  function takeReadOrRefuse({ response, requestId, address }: HttpCall): boolean {
     const refusal = takeRead(address)
     if (refusal !== undefined) refuse(response, refusal, requestId)
-    return refusal !== undefined
+    return refusal === undefined
   }
 
   /** A transaction that may only be in a bundle would be sent on its own here, which its sender does not want. Not reported: no transaction was read. */
   async function refuseBundleOnly(call: HttpCall): Promise<void> {
-    if (isOverReads(call)) return
+    if (!takeReadOrRefuse(call)) return
     const { response, requestId } = call
     const message = 'bundleOnly is not offered: transactions are sent on their own, and nothing was sent'
     writeRefusal(
@@ -190,10 +190,10 @@ export function startSenderServer(options: ServerOptions, deps: ServerDeps): Pro
   async function takeRaw(call: HttpCall): Promise<void> {
     const { request, response, query, requestId, address } = call
     const kind = rawKindOf(request)
-    if (kind === undefined) return isOverReads(call) ? undefined : refuseMediaType(request, response, requestId)
+    if (kind === undefined) return takeReadOrRefuse(call) ? refuseMediaType(request, response, requestId) : undefined
     const format = query.get('response') ?? 'signature'
     if (format !== 'signature' && format !== 'none') {
-      if (isOverReads(call)) return
+      if (!takeReadOrRefuse(call)) return
       const message = 'response is signature or none'
       return sendJson(response, 400, { error: 'invalid-params', message, request_id: requestId }, CORS)
     }
@@ -212,24 +212,24 @@ export function startSenderServer(options: ServerOptions, deps: ServerDeps): Pro
   }
 
   function refuseTooLarge(call: HttpCall): void {
-    if (isOverReads(call)) return
+    if (!takeReadOrRefuse(call)) return
     const { status, body } = responseTooLarge(bodyBytesMax, { requestId: call.requestId, docsUrl })
     sendText(call.response, status, body, { 'content-type': 'application/json', ...CORS })
   }
 
   async function sendReceipt({ response, query, requestId, address }: HttpCall, signature: string): Promise<void> {
     if (!SIGNATURE.test(signature)) {
-      return sendJson(response, 404, { error: 'not-found', message: NO_SIGNATURE, request_id: requestId }, CURRENT)
+      return sendJson(response, 404, { error: 'not-found', message: NO_SIGNATURE, request_id: requestId }, NO_STORE)
     }
     const waitSeconds = query.get('wait') ?? '0'
     if (!/^\d{1,3}$/.test(waitSeconds) || Number(waitSeconds) > WAIT_SECONDS_MAX) {
       const message = `wait is an integer number of seconds up to ${WAIT_SECONDS_MAX}`
-      return sendJson(response, 400, { error: 'invalid-params', message, request_id: requestId }, CURRENT)
+      return sendJson(response, 400, { error: 'invalid-params', message, request_id: requestId }, NO_STORE)
     }
     const receipt = receipts.get(signatureKeyOf(signature))
     if (receipt === undefined) {
       const message = noReceiptMessage(options.receiptsMax)
-      return sendJson(response, 404, { error: 'not-found', message, request_id: requestId }, CURRENT)
+      return sendJson(response, 404, { error: 'not-found', message, request_id: requestId }, NO_STORE)
     }
     if (Number(waitSeconds) > 0 && !isSettled(receipt)) {
       const wait = receipts.wait(receipt, Number(waitSeconds) * 1000, address)
@@ -238,7 +238,7 @@ export function startSenderServer(options: ServerOptions, deps: ServerDeps): Pro
       response.once('close', wait.cancel)
       await wait.ended
     }
-    sendJson(response, 200, printReceipt(receipt), CURRENT)
+    sendJson(response, 200, printReceipt(receipt), NO_STORE)
   }
 
   function refuse(response: ServerResponse, refusal: Refusal, requestId: string): void {

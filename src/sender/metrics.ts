@@ -61,7 +61,7 @@ export function senderMetrics(
     'Requests refused because a limit was reached, by limit.',
     { labels: { limit: LIMITS } },
   )
-  const finished = registry.counter(
+  const settled = registry.counter(
     'sluice_sender_finished_total',
     'Accepted transactions that reached a final state, by state; one that lands after it ended or expired counts as both.',
     { labels: { state: STATES } },
@@ -111,16 +111,16 @@ export function senderMetrics(
       received.inc({ result: result as (typeof RESULTS)[number] }),
     limited: (limit: SenderLimitName) => limited.inc({ limit }),
     /** Called for each settled state of a receipt. Counters are not counted back: one counts its landing, and one that it ended without. */
-    finished(receipt: Receipt) {
+    settled(receipt: Receipt) {
       const { state, landed, tip } = receipt
       if (state === 'accepted' || state === 'sent') return
       if (landed === undefined) {
-        if (isFirstLoss(receipt)) finished.inc({ state })
+        if (isFirstLoss(receipt)) settled.inc({ state })
         return
       }
       if (landed.error === null && isFirstTip(receipt)) tips.inc({}, Number(tip?.lamports ?? 0n))
       if (!isFirstLanding(receipt)) return
-      finished.inc({ state: 'landed' })
+      settled.inc({ state: 'landed' })
       const tookMs = landed.unixMs - receipt.acceptedUnixMs
       for (const on of pathsThatTook(receipt)) timeToLand.observe(tookMs / 1000, { path: on })
     },

@@ -12,12 +12,13 @@ import type { CallNode } from '../upstreams/call-node.ts'
 import type { Upstream } from '../upstreams/upstream.ts'
 import { createAccept } from './accept/accept.ts'
 import { createAccountChecks } from './accept/account-checks.ts'
-import { createAccountLookups, unlessBehind } from './accept/account-lookups.ts'
+import { createAccountLookups } from './accept/account-lookups.ts'
 import { createFreshness } from './accept/freshness.ts'
 import { createLanding } from './accept/landing.ts'
 import { createNoPathLog } from './accept/no-path-log.ts'
 import type { TipTerms } from './accept/refusal.ts'
 import { createRefusalReporter } from './accept/refusal-reporter.ts'
+import { createSecondCheck } from './accept/second-check.ts'
 import type { SignatureVerifier } from './accept/signature-verifier.ts'
 import { tipTerms } from './accept/tip-terms.ts'
 import { createDispatch, type Path } from './dispatch/dispatch.ts'
@@ -92,9 +93,9 @@ export async function openParts(options: PartsOptions, deps: PartsDeps): Promise
     await openReceipts(limits, {
       journalFiles: deps.journalFiles,
       clock,
-      onFinished(receipt) {
-        metrics.finished(receipt)
-        stats.finished(receipt)
+      onSettled(receipt) {
+        metrics.settled(receipt)
+        stats.settled(receipt)
         if (receipt.landed === undefined) recordReceipt(deps.tipLedger, receipt, 'expired', clock.nowMs())
       },
       onConfirmed(receipt) {
@@ -134,15 +135,15 @@ export async function openParts(options: PartsOptions, deps: PartsDeps): Promise
     ),
   )
   opening.use(startFollow({ receipts, callNode, ws: deps.ws, clock, bestSlot, slotMs, onReplaced: stats.replaced }))
-  const readAccount = createAccountLookups({ callNode, clock })
+  const read = createAccountLookups({ callNode, clock })
+  const waitingMax = Math.ceil(limits.checkingMax / 8)
   const landing = createLanding({
-    freshness: opening.use(
-      createFreshness({ callNode, clock, slotMs, bestSlot, recheckingMax: Math.ceil(limits.checkingMax / 8) }),
-    ),
-    payers: createAccountChecks(readAccount, clock),
-    nonces: createAccountChecks(readAccount, clock),
+    freshness: opening.use(createFreshness({ callNode, clock, slotMs, bestSlot, waitingMax })),
+    payers: createAccountChecks({ read, clock, bestSlot }),
+    nonces: createAccountChecks({ read, clock, bestSlot }),
+    checkTwice: createSecondCheck({ clock, slotMs, waitingMax }),
     // A transaction can name dozens of tables: their readings must not take the place of those of payers.
-    tables: createAccountChecks(unlessBehind(createAccountLookups({ callNode, clock }), bestSlot), clock),
+    tables: createAccountChecks({ read: createAccountLookups({ callNode, clock }), clock, bestSlot }),
     terms,
   })
   const opened = opening.move()

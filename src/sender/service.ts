@@ -38,8 +38,8 @@ export type Sender = AsyncDisposable & {
 export async function startSender(
   options: Omit<SenderOptions, ListenerKey | 'publicUrl' | 'enabled' | 'priority'> & {
     readonly listener: ListenerOptions
-    /** Whether transactions are rehearsed before the listener opens, for up to a second. */
-    readonly isRehearsed?: boolean | undefined
+    /** Whether the code is warmed up before the listener opens, for up to a second. */
+    readonly isWarmedUp?: boolean | undefined
   },
   given: SenderDeps,
 ): Promise<Sender> {
@@ -71,8 +71,8 @@ export async function startSender(
       { clock, random, log: deps.log },
     ),
   )
-  // Meanwhile the connections to nodes and leaders are opened. The dependencies are named one by one: nothing of the rehearsals may get into the others.
-  if (options.isRehearsed === true) {
+  // Meanwhile the connections to nodes and leaders are opened. The dependencies are named one by one: nothing of the warm-up may get into the others.
+  if (options.isWarmedUp === true) {
     const { version, docsUrl, log } = deps
     await warmUp(options, { clock, random, log, version, docsUrl, verifier })
   }
@@ -93,11 +93,11 @@ export async function startSender(
     async drain(deadlineMs) {
       receipts.wakeAll()
       await server.drain(deadlineMs)
-      await journal.settled()
+      await journal.flushed()
     },
     async [Symbol.asyncDispose]() {
       await opened.disposeAsync()
-      await journal.settled()
+      await journal.flushed()
     },
   }
 }

@@ -25,7 +25,7 @@ const OPTIONS = parseSenderOptions({
   limits: { perAddressPerSecond: 1, perAddressBurst: 1, accountLocksMax: 1, checkingMax: 1 },
 })
 
-/** So much passes with each reading, so that neither a slow machine nor a fast one changes what is rehearsed. */
+/** So much passes with each reading, so that neither a slow machine nor a fast one changes how much is run. */
 function steppingClock(stepMs: number): WarmUpDeps['clock'] {
   let ms = 0
   return { ...systemClock, monotonicMs: () => (ms += stepMs) }
@@ -140,23 +140,23 @@ test('after the warm-up nothing has been counted, recorded or sent', async () =>
     await using sender = await startTestSender({
       folder: folder.path,
       disk,
-      isRehearsed: true,
+      isWarmedUp: true,
       log,
       nodes: [{ name: 'node', rpc: node.url }],
       rpc: [{ name: 'relay', url: node.url, allowPrivate: true }],
     })
     const { registry } = sender
     // A slow machine has not passed all of them, but some.
-    const rehearsed = logged.find((fields) => typeof fields === 'object' && fields !== null && 'accepted' in fields)
-    assert.ok(rehearsed !== undefined && Number(rehearsed.accepted) > 0, JSON.stringify(logged))
+    const warmedUp = logged.find((fields) => typeof fields === 'object' && fields !== null && 'accepted' in fields)
+    assert.ok(warmedUp !== undefined && Number(warmedUp.accepted) > 0, JSON.stringify(logged))
     const counts = () => ({
       received: registry.value('sluice_sender_received_total', { result: 'accepted' }) ?? 0,
-      finished: registry.value('sluice_sender_finished_total', { state: 'landed' }) ?? 0,
+      settled: registry.value('sluice_sender_finished_total', { state: 'landed' }) ?? 0,
       receipts: registry.value('sluice_sender_receipts'),
       known: registry.value('sluice_sender_known_signatures'),
     })
     const hasAttempts = async () => /^sluice_sender_attempts_total\{.*\} [1-9]/m.test(await registry.text())
-    assert.deepEqual(counts(), { received: 0, finished: 0, receipts: 0, known: 0 })
+    assert.deepEqual(counts(), { received: 0, settled: 0, receipts: 0, known: 0 })
     const { accepted, pending, tipLamports } = sender.sender.stats()
     assert.deepEqual({ accepted, pending, tipLamports }, { accepted: 0, pending: 0, tipLamports: '0' })
     assert.equal(await hasAttempts(), false)

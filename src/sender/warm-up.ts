@@ -24,7 +24,7 @@ export type WarmUpDeps = Pick<PartsDeps, 'clock' | 'random' | 'log' | 'version' 
   readonly verifier: SignatureVerifier
 }
 
-/** Rehearsals: code compiled for the parts of one only would be undone by the next. */
+/** Rounds, each with new parts: V8 discards code that was compiled for the functions of one instance only. */
 const ROUNDS = 4
 /** In each of them. */
 const TRANSACTIONS = 256
@@ -38,7 +38,7 @@ const SLOT = 1000
 const SLOT_MS = 400
 const HOST = '127.0.0.1'
 const UNLIMITED = 1_000_000
-/** As an operator's limits could be lower than what a rehearsal needs, from one address. Those of the checking threads hold: they are the service's. */
+/** As an operator's limits could be lower than what a round needs, from one address. Those of the checking threads hold: they are the service's. */
 const LIMITS = {
   ...TRANSACTION_LIMITS,
   perAddressPerSecond: UNLIMITED,
@@ -64,11 +64,11 @@ export async function warmUp(options: PartsOptions, deps: WarmUpDeps): Promise<n
   const endMs = clock.monotonicMs() + TIME_MS_MAX
   let accepted = 0
   try {
-    // None of the operator's: what a local program sends to the port of a rehearsal is neither forwarded nor recorded.
+    // None of the operator's: what a local program sends to the port of a round is neither forwarded nor recorded.
     const tipAccount = random.bytes(32)
     const bodyOf = createBodies(tipAccount, BigInt(options.minTipLamports))
     for (let round = 0; round < ROUNDS && clock.monotonicMs() < endMs; round++) {
-      accepted += await rehearse(options, deps, { tipAccount, bodyOf, endMs })
+      accepted += await runRound(options, deps, { tipAccount, bodyOf, endMs })
     }
   } catch (error) {
     log.warn({ err: error }, 'the code could not be warmed up; the first transactions take longer')
@@ -77,16 +77,16 @@ export async function warmUp(options: PartsOptions, deps: WarmUpDeps): Promise<n
   return accepted
 }
 
-type Rehearsal = {
+type Round = {
   readonly tipAccount: Uint8Array
   readonly bodyOf: (n: number) => string
   readonly endMs: number
 }
 
-async function rehearse(
+async function runRound(
   options: PartsOptions,
   { clock, random, version, docsUrl, verifier }: WarmUpDeps,
-  { tipAccount, bodyOf, endMs }: Rehearsal,
+  { tipAccount, bodyOf, endMs }: Round,
 ): Promise<number> {
   await using opening = new AsyncDisposableStack()
   const leaders = createLeadersPath()
@@ -107,7 +107,7 @@ async function rehearse(
         bestSlot: () => SLOT,
         slotMs: () => SLOT_MS,
         journalFiles: [createUnwrittenFile(), createUnwrittenFile()],
-        tipLedger: opening.use(createForgetfulLedger(clock)),
+        tipLedger: opening.use(createNullLedger(clock)),
         registry: opening.use(createMetricsRegistry()),
         listenerMetrics: { onRefused() {}, onNotAfter() {} },
         log: silentLogger,
@@ -149,7 +149,7 @@ async function rehearse(
   return accepted
 }
 
-/** The same transactions for all rehearsals, each signed when it is needed first. Their blockhash is none of a chain. */
+/** The same transactions for all rounds, each signed when it is needed first. Their blockhash is none of a chain. */
 function createBodies(tipAccount: Uint8Array, lamports: bigint): (n: number) => string {
   const payers = Array.from({ length: PAYERS }, (_, n) => createSigningKey(new Uint8Array(32).fill(n + 1)))
   const bodies: string[] = []
@@ -162,7 +162,7 @@ function createBodies(tipAccount: Uint8Array, lamports: bigint): (n: number) => 
       recentBlockhash: new Uint8Array(32),
       instructions: [
         transferInstruction({ from, to: tipAccount, lamports }),
-        memoInstruction(new Uint8Array(32).fill(1), `rehearsal ${n}`),
+        memoInstruction(new Uint8Array(32).fill(1), `warm-up ${n}`),
       ],
     })
     return sendBody(Buffer.from(signMessage(message, [payer])).toString('base64'))
@@ -226,7 +226,7 @@ function createUnwrittenFile(): AppendFile {
   }
 }
 
-function createForgetfulLedger(clock: PartsDeps['clock']): TipLedger {
+function createNullLedger(clock: PartsDeps['clock']): TipLedger {
   const counter = { countedMs: 0, count: () => Promise.resolve(), [Symbol.asyncDispose]: () => Promise.resolve() }
   return new TipLedger({ counter, clock, onFailure() {}, onLoss() {}, onRecovery() {} })
 }

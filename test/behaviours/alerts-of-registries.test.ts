@@ -246,7 +246,7 @@ describe('alerts on the samples of a registry', () => {
       async (registry) => {
         const sender = senderOf(registry)
         return async () => {
-          for (let at = 0; at < 10; at++) sender.finished(receiptOf(`s${at}`, { state: 'expired' }))
+          for (let at = 0; at < 10; at++) sender.settled(receiptOf(`s${at}`, { state: 'expired' }))
         }
       },
       true,
@@ -309,6 +309,7 @@ describe('alerts on the samples of a registry', () => {
             shreds: zeros(SHRED_OUTCOMES),
             ...{ dataSets: 0, transactions: 0, markers: 0, gaps: 0, fecSetsRecovered: 0, fecSetsRecoveryFailed: 0 },
             ...{ fecSetsConflicting: 0, dataSetsConflicting: 0, dataSetsUndecodable: 0, parentsConflicting: 0 },
+            dataSetsVoid: 0,
             slots: { ...slots, incomplete },
           },
           newestSlot: 0,

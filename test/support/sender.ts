@@ -108,7 +108,7 @@ export type SenderGiven = SenderOptionsInput & {
   /** The journal files, to simulate disk failures. */
   readonly disk?: (file: AppendFile) => AppendFile
   readonly lifecycle?: SenderDeps['lifecycle']
-  readonly isRehearsed?: boolean
+  readonly isWarmedUp?: boolean
   readonly log?: SenderDeps['log']
 }
 
@@ -118,7 +118,7 @@ export async function startTestSender({
   nodes = [],
   disk = (file) => file,
   lifecycle,
-  isRehearsed,
+  isWarmedUp,
   log = silentLogger,
   ...options
 }: SenderGiven): Promise<TestSender> {
@@ -139,7 +139,7 @@ export async function startTestSender({
       {
         ...parseSenderOptions({ tipAccounts: TIP_ACCOUNTS, ...options }),
         listener: { host: '127.0.0.1', port: 0 },
-        isRehearsed,
+        isWarmedUp,
       },
       {
         ...deps,

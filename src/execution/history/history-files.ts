@@ -157,7 +157,7 @@ export class HistoryFiles implements AsyncDisposable {
   }
 
   /** Resolves when the writes so far are done. */
-  async written(): Promise<void> {
+  async flushed(): Promise<void> {
     await this.#written
   }
 

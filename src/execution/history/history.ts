@@ -179,9 +179,9 @@ export class History implements AsyncDisposable {
   async flushed(): Promise<void> {
     const { failures } = this
     do {
-      await this.#files?.written()
+      await this.#files?.flushed()
       this.#write(this.#deps.clock.nowMs(), true)
-      await this.#files?.written()
+      await this.#files?.flushed()
     } while (this.#changed.size + this.#newFigures.size > 0 && this.#files !== undefined && this.failures === failures)
   }
 

@@ -30,7 +30,7 @@ test('a port lists its sockets while they are open, and what was not closed can 
   port.connect(to)
   assert.equal(listed(memory).length, 2)
 
-  // Nobody closes the port and its destination.
+  // The port and its destination are not closed.
   const listen = { host: port.address.host, port: port.address.port }
   await assert.rejects(openUdpPort({ ...OPTIONS, listen }, deps), { code: 'address-in-use' })
   const left = listed(memory)

@@ -3,7 +3,7 @@ import { loadUdpCalls } from './system-calls.ts'
 
 /**
  * An eventfd(2): a write by any thread ends the sleep of a UDP port that was opened with its descriptor. The thread that opens it closes it, after the
- * threads that use it have ended, so that nobody writes to a descriptor that means something else by then.
+ * threads that use it have ended, so that no thread writes to a descriptor that means something else by then.
  */
 export type WakeEvent = Disposable & { readonly fd: number }
 

@@ -48,7 +48,7 @@ describe('accept, on a manual clock', () => {
     onRecord = () => {}
     world = { isOpen: true, delayMs: 0, isJournalOpen: true, isDoubtful: false, recorded: true }
     const options = parseSenderOptions({ tipAccounts: TIP_ACCOUNTS, limits })
-    receipts = createReceipts({ ...options.limits, keepMs: 600_000 }, { clock, onFinished() {} })
+    receipts = createReceipts({ ...options.limits, keepMs: 600_000 }, { clock, onSettled() {} })
     accept = createAccept(options.limits, {
       ...tipTerms(options),
       receipts,
@@ -81,7 +81,7 @@ describe('accept, on a manual clock', () => {
         get isDoubtful() {
           return world.isDoubtful
         },
-        accepted: () => {
+        recordAccepted: () => {
           onRecord()
           return journal?.promise ?? Promise.resolve(world.recorded)
         },
@@ -168,7 +168,7 @@ describe('accept, on a manual clock', () => {
     assert.deepEqual(await giveChecked(), { ok: true, signature: signatureOf(wire), isNew: true })
     const known = { ok: true, signature: signatureOf(wire), isNew: false }
     assert.deepEqual(giveNow(), known)
-    receipts.finish(sent[0] as Receipt, 'expired', 7)
+    receipts.settle(sent[0] as Receipt, 'expired', 7)
     clock.advance(WINDOW_MS - 1)
     assert.deepEqual([giveNow(), sent.length, checks.length], [known, 1, 0])
     clock.advance(1)
@@ -183,7 +183,7 @@ describe('accept, on a manual clock', () => {
     open({ receiptsMax: 2 })
     for (const memo of ['one', 'b', 'c', 'd']) {
       assert.ok((await giveChecked(tipped(walletOf(0), BLOCKHASH, memo))).ok)
-      receipts.finish(sent.at(-1) as Receipt, 'expired', 7)
+      receipts.settle(sent.at(-1) as Receipt, 'expired', 7)
       clock.advance(100)
     }
     assert.deepEqual([sent.length, receipts.size, receipts.get((sent[0] as Receipt).key)], [4, 2, undefined])
@@ -200,7 +200,7 @@ describe('accept, on a manual clock', () => {
     open({ receiptsMax: 1, knownSignaturesMax: 2 })
     for (const memo of ['one', 'b', 'c']) {
       assert.ok((await giveChecked(tipped(walletOf(0), BLOCKHASH, memo))).ok)
-      receipts.finish(sent.at(-1) as Receipt, 'expired', 7)
+      receipts.settle(sent.at(-1) as Receipt, 'expired', 7)
     }
     const refused = giveNow(tipped(walletOf(0), BLOCKHASH, 'd'))
     assert.deepEqual(
@@ -308,7 +308,7 @@ describe('accept, on a manual clock', () => {
     const refused = giveNow(of(3, 'c'))
     assert.deepEqual([limitOf(refused), refused.ok || refused.refusal.data['size']], ['pendingPerAddressMax', 2])
     assert.ok((await giveChecked(of(3, 'c'), 'good', 'another')).ok)
-    receipts.finish(sent[0] as Receipt, 'expired', 7)
+    receipts.settle(sent[0] as Receipt, 'expired', 7)
     assert.ok((await giveChecked(of(4, 'd'))).ok, 'there is room again')
     assert.equal(limitOf(giveNow(of(5, 'e'))), 'pendingPerAddressMax')
   })

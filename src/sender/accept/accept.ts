@@ -46,7 +46,7 @@ export type AcceptDeps = {
   readonly dispatch: Dispatch
   readonly landing: Landing
   readonly verifier: Pick<SignatureVerifier, 'verify' | 'delayMs'>
-  readonly journal: Pick<Journal, 'isOpen' | 'isDoubtful' | 'accepted'>
+  readonly journal: Pick<Journal, 'isOpen' | 'isDoubtful' | 'recordAccepted'>
   onDispatched(tookMs: number, receipt: Receipt): void
   /** A transaction is refused because no path is open. */
   onNoPath(): void
@@ -198,7 +198,7 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
       state: 'accepted',
       acceptedUnixMs: clock.nowMs(),
       acceptedMonotonicMs: nowMs(),
-      finishedMonotonicMs: undefined,
+      settledMonotonicMs: undefined,
       address: job.address,
       feePayer,
       tip: { account: textOf(tip.account), lamports: tip.lamports },
@@ -215,14 +215,14 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
 
   /** A slow disk delays the response, not the transaction; but after a failed write the journal must succeed before anything is sent. */
   async function recordAndDispatch(receipt: Receipt, startedMs: number): Promise<Acceptance> {
-    const recordedBefore = deps.journal.isDoubtful ? deps.journal.accepted(receipt) : undefined
+    const recordedBefore = deps.journal.isDoubtful ? deps.journal.recordAccepted(receipt) : undefined
     if (recordedBefore !== undefined && !(await recordedBefore)) return refuse(refuseNotRecorded(false))
     receipts.add(receipt)
     dispatch.start(receipt)
     const tookMs = nowMs() - startedMs
     // The packets to the leaders leave in a microtask that is queued by now; the journal and the counts come after it.
     await Promise.resolve()
-    const recorded = recordedBefore ?? deps.journal.accepted(receipt)
+    const recorded = recordedBefore ?? deps.journal.recordAccepted(receipt)
     recordWireHash(receipt)
     deps.onDispatched(tookMs, receipt)
     return (await recorded) ? { ok: true, signature: receipt.signature, isNew: true } : refuse(refuseNotRecorded(true))

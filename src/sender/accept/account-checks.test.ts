@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { beforeEach, describe, test } from 'node:test'
 import { createManualClock, type ManualClock } from '../../core/clock.ts'
 import { type AccountChecks, createAccountCache, createAccountChecks } from './account-checks.ts'
-import { type Account, createAccountLookups, unlessBehind } from './account-lookups.ts'
+import { type Account, createAccountLookups } from './account-lookups.ts'
 
 const OWNER = '11111111111111111111111111111111'
 
@@ -11,11 +11,13 @@ describe('account checks of payers', () => {
   let checks: AccountChecks
   let lamports: number | null | undefined
   let slot: number
+  let bestSlot: number
   let calls: number
 
   beforeEach(() => {
     clock = createManualClock()
     slot = 100
+    bestSlot = 100
     calls = 0
     const callNode = async () => {
       calls += 1
@@ -23,7 +25,7 @@ describe('account checks of payers', () => {
       const value = [lamports === null ? null : { lamports, owner: OWNER, data: ['', 'base64'] }]
       return { context: { slot }, value }
     }
-    checks = createAccountChecks(createAccountLookups({ callNode, clock }), clock)
+    checks = createAccountChecks({ read: createAccountLookups({ callNode, clock }), clock, bestSlot: () => bestSlot })
   })
 
   const check = () =>
@@ -106,29 +108,35 @@ describe('account checks of payers', () => {
     assert.equal(await check(), undefined)
     lamports = 3
     slot = 5
+    bestSlot = 5
     await clock.advanceAsync(29_999)
     assert.equal(check(), undefined)
     await clock.advanceAsync(2000)
     assert.equal(await check(), 'poor')
   })
-})
 
-test('a lookup table that is missing at a node more than two slots behind the others passes, until a node has caught up', async () => {
-  const clock = createManualClock()
-  let slot = 97
-  const value: unknown[] = [null]
-  const callNode = async () => ({ context: { slot }, value })
-  const read = unlessBehind(createAccountLookups({ callNode, clock }), () => 100)
-  const checks = createAccountChecks(read, clock)
-  const check = () => checks.check('table', (found) => (found === null ? 'missing' : 'other owner'))
-  assert.deepEqual([await check(), await check()], [undefined, undefined])
-  await clock.advanceAsync(1000)
-  slot = 98
-  assert.equal(await check(), 'missing')
-  await clock.advanceAsync(1000)
-  slot = 97
-  value[0] = { lamports: 1, owner: OWNER, data: ['', 'base64'] }
-  assert.equal(await checks.check('another', (found) => found?.owner), OWNER, 'one that exists is known')
+  test('one that cannot pay as far as a node more than two slots behind the others knows passes, until a node has caught up', async () => {
+    for (const reported of [null, 3]) {
+      lamports = reported
+      slot = bestSlot - 3
+      assert.deepEqual([await check(), check()], [undefined, undefined])
+      await clock.advanceAsync(1000)
+      slot = bestSlot - 2
+      assert.equal(await check(), 'poor')
+      bestSlot += 3
+      assert.equal(check(), 'poor', 'the slot at the time of the reading counts')
+      await clock.advanceAsync(1000)
+      slot -= 1
+      assert.equal(await check(), undefined, 'an older state stays, and is outdated by now')
+    }
+  })
+
+  test('one that can pay passes from memory, also where the node is far behind the others', async () => {
+    lamports = 10
+    slot = 50
+    assert.deepEqual([await check(), check()], [undefined, undefined])
+    assert.equal(calls, 1)
+  })
 })
 
 const CACHED_MAX = 16_384
@@ -137,22 +145,22 @@ const at = (slot: number, found: Account) => ({ slot, account: found })
 
 test('a failed reading keeps the previous account and records the attempt', () => {
   const cache = createAccountCache()
-  cache.set('never read', undefined, 5)
-  assert.deepEqual(cache.get('never read'), { account: undefined, slot: 0, readMs: 0, triedMs: 5, hasFailed: true })
-  cache.set('payer', at(3, account(7n)), 10)
-  cache.set('payer', undefined, 20)
-  assert.deepEqual(cache.get('payer'), { account: account(7n), slot: 3, readMs: 10, triedMs: 20, hasFailed: true })
-  cache.set('payer', at(3, null), 30)
-  assert.deepEqual(cache.get('payer'), { account: null, slot: 3, readMs: 30, triedMs: 30, hasFailed: false })
+  cache.set('never read', undefined, 5, 3)
+  assert.deepEqual(cache.get('never read'), { account: undefined, slot: 0, readMs: 0, triedMs: 5, isUnknown: true })
+  cache.set('payer', at(3, account(7n)), 10, 3)
+  cache.set('payer', undefined, 20, 3)
+  assert.deepEqual(cache.get('payer'), { account: account(7n), slot: 3, readMs: 10, triedMs: 20, isUnknown: true })
+  cache.set('payer', at(3, null), 30, 3)
+  assert.deepEqual(cache.get('payer'), { account: null, slot: 3, readMs: 30, triedMs: 30, isUnknown: false })
 })
 
 test('missing accounts displace one another, not existing accounts', () => {
   const cache = createAccountCache()
-  for (const address of ['payer', 'other']) cache.set(address, at(1, account(5n)), 0)
-  cache.set('missing', at(1, null), 0)
-  for (let n = 0; n < CACHED_MAX; n++) cache.set(`invented ${n}`, at(1, null), 0)
+  for (const address of ['payer', 'other']) cache.set(address, at(1, account(5n)), 0, 3)
+  cache.set('missing', at(1, null), 0, 3)
+  for (let n = 0; n < CACHED_MAX; n++) cache.set(`invented ${n}`, at(1, null), 0, 3)
   assert.deepEqual([cache.get('payer')?.account, cache.get('missing')], [account(5n), undefined])
-  for (let n = 1; n < CACHED_MAX; n++) cache.set(`funded ${n}`, at(1, account(1n)), 0)
+  for (let n = 1; n < CACHED_MAX; n++) cache.set(`funded ${n}`, at(1, account(1n)), 0, 3)
   assert.deepEqual(
     [cache.get('payer')?.account, cache.get('other')],
     [account(5n), undefined],

@@ -1,7 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
 import { NONCE_ACCOUNT_BYTES } from '../../solana/transaction/durable-nonce.ts'
 import type { CallNode } from '../../upstreams/call-node.ts'
-import { BEHIND_SLOTS_MAX } from './freshness.ts'
 
 /** An account as a node reports it, with at most NONCE_ACCOUNT_BYTES of its data; null when it does not exist. */
 export type Account = { readonly lamports: bigint; readonly owner: string; readonly data: Uint8Array } | null
@@ -79,14 +78,6 @@ export function createAccountLookups({
     reading.set(address, result.promise)
     schedule()
     return result.promise
-  }
-}
-
-/** An account that is missing at a node behind the others may be newer than the state of that node: it is unknown. */
-export function unlessBehind(read: ReadAccount, bestSlot: () => number): ReadAccount {
-  return async (address) => {
-    const found = await read(address)
-    return found?.account === null && bestSlot() - found.slot > BEHIND_SLOTS_MAX ? undefined : found
   }
 }
 

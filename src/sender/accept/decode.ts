@@ -31,6 +31,7 @@ const TYPE = 'solana_transaction::versioned::VersionedTransaction'
 const V1_PREFIX = 0x81
 /** Base58 is accepted for 1232 bytes, as by nodes: decoding takes time by the square of the length. */
 const BASE58_CHARS_MAX = 1683
+const BASE58 = /^[1-9A-HJ-NP-Za-km-z]+$/
 
 /** Without an encoding, tries base64 and then base58: hardly any text is a valid transaction in both. */
 export function decodeText(
@@ -43,8 +44,8 @@ export function decodeText(
   const first = decodeBase64Text(text, limits)
   if (first.ok) return first
   const second = decodeBase58Text(text, limits)
-  // Reports the fault of base64 only if the text is base64 at all.
-  return second.ok || first.fault === 'base64' ? second : first
+  // Every fourth base58 text is base64 too; a transaction in base64 has other characters as well.
+  return second.ok || first.fault === 'base64' || BASE58.test(text) ? second : first
 }
 
 export function decodeWire(wire: Uint8Array, limits: TransactionLimits = TRANSACTION_LIMITS, base64?: string): Decoded {

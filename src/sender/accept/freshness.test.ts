@@ -16,7 +16,7 @@ test('checks polled blockhashes from memory and looks up others once; refuses no
     if (method === 'getLatestBlockhash') return { value: latest }
     return isValid === undefined ? undefined : { value: isValid }
   }
-  using freshness = createFreshness({ callNode, clock, slotMs: () => 400, bestSlot: () => 0, recheckingMax: 64 })
+  using freshness = createFreshness({ callNode, clock, slotMs: () => 400, bestSlot: () => 0, waitingMax: 64 })
   await clock.advanceAsync(1000)
   assert.deepEqual(asked, [], 'no call to the node without transactions')
   assert.deepEqual(
@@ -48,7 +48,7 @@ test('renews a fresh blockhash in the background', async () => {
     asked += 1
     return { value: isValid }
   }
-  using freshness = createFreshness({ callNode, clock, slotMs: () => 400, bestSlot: () => 0, recheckingMax: 64 })
+  using freshness = createFreshness({ callNode, clock, slotMs: () => 400, bestSlot: () => 0, waitingMax: 64 })
   const blockhash = encodeBase58(hash(7))
   assert.equal(await freshness.check(blockhash), 'fresh')
   await clock.advanceAsync(2900)
@@ -65,7 +65,7 @@ test('a blockhash that only a node behind the others does not know is unknown, n
   let slot = 997
   const callNode = async (method: string) =>
     method === 'isBlockhashValid' ? { context: { slot }, value: false } : undefined
-  using freshness = createFreshness({ callNode, clock, slotMs: () => 400, bestSlot: () => 1000, recheckingMax: 64 })
+  using freshness = createFreshness({ callNode, clock, slotMs: () => 400, bestSlot: () => 1000, waitingMax: 64 })
   assert.equal(await freshness.check('a'), 'unknown')
   slot = 998
   assert.equal(freshness.check('a'), 'unknown', 'for a second')
@@ -92,7 +92,7 @@ test('a blockhash that a node has never known is looked up again after a slot, b
     asked.push(String(blockhash))
     return { context: { slot: 1000 }, value: valid.has(String(blockhash)) }
   }
-  using freshness = createFreshness({ callNode, clock, slotMs: () => 400, bestSlot: () => 1000, recheckingMax: 64 })
+  using freshness = createFreshness({ callNode, clock, slotMs: () => 400, bestSlot: () => 1000, waitingMax: 64 })
   const [early, same] = [freshness.check('new'), freshness.check('new')]
   const old = freshness.check('old')
   assert.deepEqual(await Promise.all([early, old].map((state) => settled(state, clock, 199))), [undefined, undefined])
@@ -114,7 +114,7 @@ test('a second lookup that finds nothing out leaves the result of the first', as
     const clock = createManualClock()
     const responses: unknown[] = [{ context: { slot: 1000 }, value: false }, second]
     const callNode = async (method: string) => (method === 'isBlockhashValid' ? responses.shift() : undefined)
-    using freshness = createFreshness({ callNode, clock, slotMs: () => 400, bestSlot: () => 1000, recheckingMax: 64 })
+    using freshness = createFreshness({ callNode, clock, slotMs: () => 400, bestSlot: () => 1000, waitingMax: 64 })
     assert.equal(await settled(freshness.check('invented'), clock, 400), 'expired')
     assert.equal(responses.length, 0)
   }
@@ -127,7 +127,7 @@ test('a blockhash that becomes the newest while its second lookup is due is fres
     if (method !== 'getLatestBlockhash') return { context: { slot: 1000 }, value: false }
     return { context: { slot: 1000 }, value: { blockhash: latest, lastValidBlockHeight: 500 } }
   }
-  using freshness = createFreshness({ callNode, clock, slotMs: () => 400, bestSlot: () => 1000, recheckingMax: 64 })
+  using freshness = createFreshness({ callNode, clock, slotMs: () => 400, bestSlot: () => 1000, waitingMax: 64 })
   const checked = freshness.check('newest')
   await clock.advanceAsync(0)
   latest = 'newest'
@@ -139,7 +139,7 @@ test('a lookup at a node that does not know a blockhash yet does not hide that a
   const asked: ((value: unknown) => void)[] = []
   const callNode = async (method: string) =>
     method === 'isBlockhashValid' ? new Promise<unknown>((resolve) => asked.push(resolve)) : undefined
-  using freshness = createFreshness({ callNode, clock, slotMs: () => 400, bestSlot: () => 1000, recheckingMax: 64 })
+  using freshness = createFreshness({ callNode, clock, slotMs: () => 400, bestSlot: () => 1000, waitingMax: 64 })
   const first = freshness.check('new')
   asked[0]?.({ context: { slot: 1000 }, value: false })
   await clock.advanceAsync(400)
@@ -157,7 +157,7 @@ test('limits how many transactions wait for a second lookup; others are refused 
     const clock = createManualClock()
     const callNode = async () => ({ context: { slot: 1000 }, value: false })
     const bestSlot = () => 1000
-    using freshness = createFreshness({ callNode, clock, slotMs: () => 400, bestSlot, recheckingMax: 64 })
+    using freshness = createFreshness({ callNode, clock, slotMs: () => 400, bestSlot, waitingMax: 64 })
     const states: unknown[] = []
     const check = async (n: number, isNonce: boolean) => states.push(await freshness.check(blockhashOf(n), isNonce))
     for (let n = 0; n < 60; n++) void check(n, false)
@@ -183,7 +183,7 @@ test('limits concurrent lookups of blockhashes; beyond the limit they are unknow
     asked += 1
     return promise
   }
-  using freshness = createFreshness({ callNode, clock, slotMs: () => 400, bestSlot: () => 0, recheckingMax: 64 })
+  using freshness = createFreshness({ callNode, clock, slotMs: () => 400, bestSlot: () => 0, waitingMax: 64 })
   const checks = Array.from({ length: 300 }, (_, n) => freshness.check(`invented ${n}`))
   assert.deepEqual([asked, checks.at(-1)], [256, 'unknown'])
   resolve({ value: false })
@@ -199,7 +199,7 @@ test('its times are slots of the chain: at 200 ms a blockhash is polled, renewed
     asked[method as keyof typeof asked] += 1
     return method === 'isBlockhashValid' ? { value: isValid } : undefined
   }
-  using freshness = createFreshness({ callNode, clock, slotMs: () => slotMs, bestSlot: () => 0, recheckingMax: 64 })
+  using freshness = createFreshness({ callNode, clock, slotMs: () => slotMs, bestSlot: () => 0, waitingMax: 64 })
   const old = encodeBase58(hash(7))
   for (const [length, renewMs, freshMs, polls] of [
     [400, 3000, 10_000, 5],
@@ -242,7 +242,7 @@ test('the height of the newest blockhash counts for 12.5 slots', async () => {
       asked += 1
       return { value: true }
     }
-    using freshness = createFreshness({ callNode, clock, slotMs: () => slotMs, bestSlot: () => 0, recheckingMax: 64 })
+    using freshness = createFreshness({ callNode, clock, slotMs: () => slotMs, bestSlot: () => 0, waitingMax: 64 })
     await freshness.check('another')
     await clock.advanceAsync(slotMs)
     latest = undefined

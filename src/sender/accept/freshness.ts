@@ -1,4 +1,5 @@
 import type { Clock, Timer } from '../../core/clock.ts'
+import { delay } from '../../platform/process/clock.ts'
 import type { CallNode } from '../../upstreams/call-node.ts'
 import { type Awaitable, mapAwaitable } from './awaitable.ts'
 
@@ -18,11 +19,11 @@ export type FreshnessDeps = {
   /** The newest slot of any node. */
   readonly bestSlot: () => number
   /** Transactions that wait for the second lookup of their blockhash; beyond them the first one decides. */
-  readonly recheckingMax: number
+  readonly waitingMax: number
 }
 
-/** `mayBeNew` of one that has expired as far as its first lookup found. */
-type Verdict = { readonly at: number; readonly state: State; readonly mayBeNew: boolean }
+/** `isUnconfirmed`: one lookup found it expired; that node may not have had the block yet. */
+type CachedState = { readonly at: number; readonly state: State; readonly isUnconfirmed: boolean }
 
 /** A sixth of the blocks for which a blockhash is valid. */
 const FRESH_SLOTS = 25
@@ -36,7 +37,7 @@ export const BEHIND_SLOTS_MAX = 2
 const CALL_MS_MAX = 400
 const KNOWN_MAX = 4096
 /** Concurrent isBlockhashValid calls; beyond them a blockhash is `unknown`. */
-const ASKING_MAX = 256
+const LOOKUPS_MAX = 256
 /** The newest blockhash is polled twice in a slot, so that none is missed, for POLL_FOR_MS after each transaction. */
 const POLL_SLOTS = 0.5
 /** However short the slots are. */
@@ -52,16 +53,16 @@ const AGE_BLOCKS_MAX = 150
  * it has not seen is looked up at a node, and the result cached for a short time. One that was never known may be so new that the node does not have it
  * yet: it is looked up again a slot later, before it counts as expired.
  */
-export function createFreshness({ callNode, clock, slotMs, bestSlot, recheckingMax }: FreshnessDeps): Freshness {
-  const known = new Map<string, Verdict>()
-  const asking = new Map<string, Promise<State>>()
-  const askingAgain = new Map<string, Promise<State>>()
+export function createFreshness({ callNode, clock, slotMs, bestSlot, waitingMax }: FreshnessDeps): Freshness {
+  const known = new Map<string, CachedState>()
+  const lookups = new Map<string, Promise<State>>()
+  const secondLookups = new Map<string, Promise<State>>()
   /** Blockhashes that were the newest, with the last height at which they are valid. */
   const seen = new Map<string, number>()
   let newest = { lastHeight: 0, at: Number.NEGATIVE_INFINITY }
   let usedAtMs = Number.NEGATIVE_INFINITY
   let isPolling = false
-  let rechecking = 0
+  let waitingForSecond = 0
 
   async function poll(): Promise<void> {
     const nowMs = clock.monotonicMs()
@@ -85,9 +86,9 @@ export function createFreshness({ callNode, clock, slotMs, bestSlot, recheckingM
     if (lastHeight !== undefined && nowMs - newest.at < POLL_GOOD_SLOTS * slotMs()) {
       return newest.lastHeight - lastHeight < AGE_BLOCKS_MAX ? 'fresh' : undefined
     }
-    const verdict = known.get(key)
-    if (verdict === undefined) return undefined
-    return nowMs - verdict.at < livesMs(verdict.state) ? verdict.state : undefined
+    const cached = known.get(key)
+    if (cached === undefined) return undefined
+    return nowMs - cached.at < livesMs(cached.state) ? cached.state : undefined
   }
 
   function livesMs(state: State): number {
@@ -101,25 +102,25 @@ export function createFreshness({ callNode, clock, slotMs, bestSlot, recheckingM
     const other = known.get(key)
     // Another node has found it meanwhile.
     if (other?.state === 'fresh' && other.at >= sinceMs) return 'fresh'
-    const mayBeNew = state === 'expired' && wasNeverKnown(key)
-    remember(known, key, { at: clock.monotonicMs(), state, mayBeNew })
+    const isUnconfirmed = state === 'expired' && wasNeverKnown(key)
+    remember(known, key, { at: clock.monotonicMs(), state, isUnconfirmed })
     return state
   }
 
-  async function fetchAgain(key: string): Promise<State> {
-    await new Promise<void>((resolve) => clock.setTimer(slotMs(), resolve))
+  async function lookUpAgain(key: string): Promise<State> {
+    await delay(clock, slotMs())
     // It may have been the newest in the meantime. A node that does not respond, or is behind, does not contradict the first one.
     const state = seen.has(key) || (await lookUp(key)) === 'fresh' ? 'fresh' : 'expired'
-    remember(known, key, { at: clock.monotonicMs(), state, mayBeNew: false })
+    remember(known, key, { at: clock.monotonicMs(), state, isUnconfirmed: false })
     return state
   }
 
-  async function recheck(key: string): Promise<State> {
-    const asked = askingAgain.get(key) ?? fetchAgain(key).finally(() => askingAgain.delete(key))
-    askingAgain.set(key, asked)
-    rechecking += 1
-    return asked.finally(() => {
-      rechecking -= 1
+  async function waitForSecond(key: string): Promise<State> {
+    const lookup = secondLookups.get(key) ?? lookUpAgain(key).finally(() => secondLookups.delete(key))
+    secondLookups.set(key, lookup)
+    waitingForSecond += 1
+    return lookup.finally(() => {
+      waitingForSecond -= 1
     })
   }
 
@@ -127,7 +128,7 @@ export function createFreshness({ callNode, clock, slotMs, bestSlot, recheckingM
     return stateOf(await callNode('isBlockhashValid', [key, { commitment: 'processed' }], CALL_MS_MAX))
   }
 
-  /** Not one that was valid before, nor one that was unknown EXPIRED_SLOTS ago and still is. */
+  /** Whether this blockhash was never the newest one and no earlier lookup found it valid or expired. */
   function wasNeverKnown(key: string): boolean {
     const before = known.get(key)?.state
     return !seen.has(key) && before !== 'fresh' && before !== 'expired'
@@ -142,11 +143,11 @@ export function createFreshness({ callNode, clock, slotMs, bestSlot, recheckingM
 
   /** Undefined when too many calls are running. */
   function refresh(key: string): Promise<State> | undefined {
-    const running = asking.get(key)
-    if (running !== undefined || asking.size >= ASKING_MAX) return running
-    const asked = fetchState(key).finally(() => asking.delete(key))
-    asking.set(key, asked)
-    return asked
+    const running = lookups.get(key)
+    if (running !== undefined || lookups.size >= LOOKUPS_MAX) return running
+    const lookup = fetchState(key).finally(() => lookups.delete(key))
+    lookups.set(key, lookup)
+    return lookup
   }
 
   function isOld(key: string): boolean {
@@ -169,8 +170,9 @@ export function createFreshness({ callNode, clock, slotMs, bestSlot, recheckingM
       const cached = cachedState(key)
       if (cached === 'fresh' && !seen.has(key) && isOld(key)) void refresh(key)
       return mapAwaitable(cached ?? refresh(key) ?? 'unknown', (state) => {
-        const waits = state === 'expired' && known.get(key)?.mayBeNew === true && !isNonce && rechecking < recheckingMax
-        return waits ? recheck(key) : state
+        const waits =
+          state === 'expired' && known.get(key)?.isUnconfirmed === true && !isNonce && waitingForSecond < waitingMax
+        return waits ? waitForSecond(key) : state
       })
     },
     [Symbol.dispose]: () => timer?.cancel(),

@@ -9,12 +9,14 @@ import { parseTransaction } from '../../solana/transaction/transaction.ts'
 import type { AccountChecks } from './account-checks.ts'
 import type { Account } from './account-lookups.ts'
 import { createLanding } from './landing.ts'
+import type { SecondCheck } from './second-check.ts'
 import { tipTerms } from './tip-terms.ts'
 
 const SYSTEM = encodeBase58(new Uint8Array(32))
 const BLOCKHASH = encodeBase58(new Uint8Array(32).fill(3))
 const [PAYER, OTHER] = [walletOf(0), walletOf(1)]
 const { rule, terms } = tipTerms({ tipAccounts: TIP_ACCOUNTS, minTipLamports: 1_000_000 })
+const checkTwice: SecondCheck = (check) => check(false)
 const [FEE, TIP] = [5000n, 1_000_000n]
 
 async function refusalOf(account: Account, instructions: readonly Instruction[], age: 'fresh' | 'expired' = 'fresh') {
@@ -27,6 +29,7 @@ async function refusalOf(account: Account, instructions: readonly Instruction[],
     freshness: { check: () => age },
     payers: checks,
     nonces: checks,
+    checkTwice,
     tables: checks,
     terms,
   })
@@ -93,6 +96,7 @@ test('payers, nonce accounts and lookup tables have separate caches, and nonces 
     freshness,
     payers: noting('payers'),
     nonces: noting('nonces'),
+    checkTwice,
     tables: noting('tables'),
     terms,
   })
@@ -136,7 +140,14 @@ test('refuses a lookup table that does not exist or belongs to another program, 
       return account === undefined ? undefined : faultOf(account)
     },
   }
-  const landing = createLanding({ freshness: { check: () => 'fresh' }, payers: pass, nonces: pass, tables, terms })
+  const landing = createLanding({
+    freshness: { check: () => 'fresh' },
+    payers: pass,
+    nonces: pass,
+    checkTwice,
+    tables,
+    terms,
+  })
   const refusalFor = (...lookupTables: string[]) =>
     landing.check(parsed.transaction, tip, { feePayer: 'payer', blockhash: BLOCKHASH, lookupTables })
   assert.equal(refusalFor('table', 'unreported'), undefined)
@@ -154,7 +165,7 @@ test('only the blockhash of a transaction without a durable nonce may be looked 
   const freshness = { check: (_blockhash: string, isNonce?: boolean) => (asked.push(isNonce), 'fresh' as const) }
   const missing: AccountChecks = { check: (_address, faultOf) => faultOf(null) }
   const pass: AccountChecks = { check: () => undefined }
-  const landing = createLanding({ freshness, payers: pass, nonces: missing, tables: pass, terms })
+  const landing = createLanding({ freshness, payers: pass, nonces: missing, checkTwice, tables: pass, terms })
   const keys = { account: OTHER.publicKey, authority: PAYER.publicKey }
   for (const instructions of [[tipInstruction(PAYER)], [advanceNonce(keys), tipInstruction(PAYER)]]) {
     const parsed = parseTransaction(sign(PAYER, BLOCKHASH, instructions))

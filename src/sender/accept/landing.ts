@@ -15,6 +15,7 @@ import {
   refusePayer,
   type TipTerms,
 } from './refusal.ts'
+import type { SecondCheck } from './second-check.ts'
 import type { Tip } from './tip-terms.ts'
 
 /** Refuses transactions that certainly cannot land, because re-sending them costs their sender nothing. */
@@ -37,10 +38,12 @@ export function createLanding(deps: {
   /** Each has its own cache: callers can name any account as a nonce account or lookup table, which must not displace payers. */
   readonly payers: AccountChecks
   readonly nonces: AccountChecks
+  /** A transaction with the next nonce often comes before a node has it. */
+  readonly checkTwice: SecondCheck
   readonly tables: AccountChecks
   readonly terms: TipTerms
 }): Landing {
-  const { freshness, payers, nonces, tables, terms } = deps
+  const { freshness, payers, nonces, checkTwice, tables, terms } = deps
 
   function checkLifetime(
     transaction: ParsedTransaction,
@@ -55,9 +58,11 @@ export function createLanding(deps: {
     if (index === undefined) return unlessFresh(() => refuseBlockhash(tip.lamports, terms))
     const address = encodeBase58(transaction.staticKeys[index] as Uint8Array)
     // The runtime accepts a recent blockhash before it checks the nonce.
-    return mapAwaitable(
-      nonces.check(address, (account) => nonceFault(transaction, account), blockhash),
-      (fault) => (fault === undefined ? undefined : unlessFresh(() => refuseNonce(address, fault))),
+    return checkTwice((isSecond) =>
+      mapAwaitable(
+        nonces.check(address, (account) => nonceFault(transaction, account), blockhash + (isSecond ? ' again' : '')),
+        (fault) => (fault === undefined ? undefined : unlessFresh(() => refuseNonce(address, fault))),
+      ),
     )
   }
 

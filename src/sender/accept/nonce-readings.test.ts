@@ -19,7 +19,7 @@ describe('account checks of nonces', () => {
       const data = Buffer.from(nonce ?? '').toString('base64')
       return nonce === undefined ? undefined : { value: [{ lamports: 1, owner: 'owner', data: [data, 'base64'] }] }
     }
-    checks = createAccountChecks(createAccountLookups({ callNode, clock }), clock)
+    checks = createAccountChecks({ read: createAccountLookups({ callNode, clock }), clock, bestSlot: () => 0 })
   })
 
   const check = (blockhash: string) => {

@@ -1,7 +1,7 @@
 import { setBounded } from '../../core/bounded-map.ts'
 
-/** Readings of one account in REREAD_MS for states that were not looked for yet. A nonce changes once in a block, and a slot is at least 50 ms. */
-export const REREADS_MAX = 20
+/** Readings of one account in REREAD_MS for states that were not looked for yet. A nonce changes once in a slot, of 50 ms or more, and is looked for twice. */
+export const REREADS_MAX = 40
 const REREAD_MS = 1000
 /** Accounts; the oldest are removed first. */
 const ACCOUNTS_MAX = 16_384

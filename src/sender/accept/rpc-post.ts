@@ -68,7 +68,7 @@ export function createRpcPosts(commonHeaders: Readonly<Record<string, string>>, 
     },
   }
 
-  /** For a request that is refused before its calls are counted: takes it from the reads of its address, and refuses it by that limit beyond. */
+  /** For requests refused before their calls are counted: charges the read limit of the address; the refusal by that limit above it. */
   function refuseOverReads(address: string, errors: ErrorContext): HttpResponse | undefined {
     const refusal = deps.takeRead(address)
     if (refusal === undefined) return undefined

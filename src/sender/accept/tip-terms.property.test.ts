@@ -108,7 +108,8 @@ function build(given: Shape) {
   if (given.bytes === undefined) return compile(given, undefined)
   let length = 0
   for (let turn = 0; turn < 4; turn++) {
-    const built = compile(given, new Uint8Array(length))
+    // In base64 it has characters that base58 lacks, as every signature has.
+    const built = compile(given, new Uint8Array(length).fill(0xff))
     if (built.wire.length === given.bytes) return built
     length += given.bytes - built.wire.length
     if (length < 0) return undefined

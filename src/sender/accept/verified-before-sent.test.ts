@@ -19,7 +19,7 @@ for (const [where, inLoopPerTurn] of [
   ['in the event loop', 12],
   ['outside of it', 0],
 ] as const) {
-  test(`checked ${where}: a wrong signature is sent nowhere, charged to nobody, and does not make the real transaction a duplicate`, async () => {
+  test(`checked ${where}: a wrong signature is sent nowhere, charged to no payer, and does not make the real transaction a duplicate`, async () => {
     const clock = createManualClock()
     const deps = { clock, random: createSeededRandom(1), log: silentLogger }
     const options = parseSenderOptions({
@@ -28,7 +28,7 @@ for (const [where, inLoopPerTurn] of [
     })
     const sent: Receipt[] = []
     const journalled: Receipt[] = []
-    using receipts = createReceipts({ ...options.limits, keepMs: 600_000 }, { clock, onFinished() {} })
+    using receipts = createReceipts({ ...options.limits, keepMs: 600_000 }, { clock, onSettled() {} })
     await using verifier = startSignatureVerifier(
       { threads: 0, checkingMax: 100, delayMsMax: 60_000, inLoopPerTurn },
       deps,
@@ -40,7 +40,7 @@ for (const [where, inLoopPerTurn] of [
       verifier,
       dispatch: { isOpen: true, paths: [], start: (receipt) => sent.push(receipt), [Symbol.dispose]() {} },
       landing: { check: () => undefined },
-      journal: { isOpen: true, isDoubtful: false, accepted: async (receipt) => journalled.push(receipt) > 0 },
+      journal: { isOpen: true, isDoubtful: false, recordAccepted: async (receipt) => journalled.push(receipt) > 0 },
       onDispatched() {},
       onNoPath() {},
     })

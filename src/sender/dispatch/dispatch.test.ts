@@ -29,7 +29,7 @@ function openTest(options: DispatchOptions = OPTIONS, slotMs = 400) {
   const clock = createManualClock()
   const receipts = createReceipts(
     { receiptsMax: 10_000, knownSignaturesMax: 1000, keepMs: 600_000, waitersMax: 1, waitersPerAddressMax: 1 },
-    { clock, onFinished() {} },
+    { clock, onSettled() {} },
   )
   const paths = [testPath('first'), testPath('second'), testPath('third')] as const
   const dispatch = createDispatch(options, {
@@ -87,7 +87,7 @@ test('re-sends until the transaction lands, again after a fork, and ends it afte
   receipts.land(receipt, { slot: 1, confirmation: 'processed', error: null })
   clock.advance(OPTIONS.resendMs * 1.5)
   assert.deepEqual([counts(), receipt.job === undefined], [[2, 2, 2], false], 'it landed, and is kept at hand')
-  receipts.unland(receipt)
+  receipts.revert(receipt)
   clock.advance(OPTIONS.resendMs)
   assert.deepEqual([counts(), receipt.state], [[3, 3, 3], 'sent'])
   clock.advance(OPTIONS.endMs)
@@ -101,7 +101,7 @@ test('releases a transaction that is confirmed or expired and does not send it a
   const { clock, receipts, start, counts } = openTest()
   const [landed, expired] = [start('landed'), start('expired')]
   receipts.land(landed, { slot: 1, confirmation: 'confirmed', error: null })
-  receipts.finish(expired, 'expired', 9)
+  receipts.settle(expired, 'expired', 9)
   clock.advance(OPTIONS.endMs * 2)
   assert.deepEqual([counts(), landed.job, expired.job], [[2, 2, 2], undefined, undefined])
 })
@@ -132,7 +132,7 @@ test('over the re-send rate, settled transactions are still removed and old ones
   const { clock, receipts, start } = openTest({ ...OPTIONS, resendsPerSecond: 1 })
   const waiting = Array.from({ length: 100 }, (_, n) => start(`${n}`))
   const last = waiting.at(-1) as Receipt
-  receipts.finish(last, 'expired', 7)
+  receipts.settle(last, 'expired', 7)
   clock.advance(OPTIONS.resendMs + 100)
   assert.equal(last.job, undefined)
   clock.advance(OPTIONS.endMs)
@@ -168,7 +168,7 @@ test('the other paths are used after the packets to the leaders left, or at once
   const clock = createManualClock()
   using receipts = createReceipts(
     { receiptsMax: 10, knownSignaturesMax: 1000, keepMs: 600_000, waitersMax: 1, waitersPerAddressMax: 1 },
-    { clock, onFinished() {} },
+    { clock, onSettled() {} },
   )
   const steps: string[] = []
   const pathOf = (name: string, after: () => void = () => {}) => ({
@@ -210,7 +210,7 @@ for (const hasLeaders of [true, false]) {
     const clock = createManualClock()
     using receipts = createReceipts(
       { receiptsMax: 10, knownSignaturesMax: 1000, keepMs: 600_000, waitersMax: 1, waitersPerAddressMax: 1 },
-      { clock, onFinished() {} },
+      { clock, onSettled() {} },
     )
     const [leaders, relay] = [testPath('leaders'), testPath('relay')]
     let isBroken = true

@@ -108,7 +108,7 @@ export function createDispatch(
       return true
     }
     if (isOver) {
-      receipts.finish(receipt, 'ended')
+      receipts.settle(receipt, 'ended')
       receipt.job = undefined
       return true
     }

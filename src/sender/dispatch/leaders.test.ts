@@ -176,7 +176,7 @@ test('opens connections in advance, limited in number and rate', () => {
 test('a transaction that is lost with its connection has the reason for which that connection ended', () => {
   const clock = createManualClock()
   const ends = [
-    // Nobody responds: the handshake times out.
+    // No response comes: the handshake times out.
     (connection: QuicConnection) => void connection,
     (connection: QuicConnection) => connection.abandon('no route to host'),
   ]
@@ -244,6 +244,29 @@ test('the schedule is known for the same time ahead at any length of a slot', as
     await clock.advanceAsync(5000)
     assert.deepEqual(asked, [requested, requested])
   }
+})
+
+test('with short epochs as many slots are requested as the next epoch allows, and the leaders are always known', async () => {
+  const clock = createManualClock()
+  const epoch = 32
+  const start = 1000
+  const slot = () => start + Math.floor(clock.monotonicMs() / 400)
+  let calls = 0
+  const callNode = async (method: string, params: readonly unknown[]) => {
+    if (method === 'getClusterNodes') return [{ pubkey: A, tpuQuic: '10.0.0.1:8009' }]
+    calls += 1
+    const [from, count] = params as [number, number]
+    const known = (Math.floor(slot() / epoch) + 2) * epoch
+    return from + count > known ? undefined : Array.from({ length: count }, () => A)
+  }
+  using leaders = startLeaders({ callNode, slot, slotMs: () => 400, clock, allowPrivate: true })
+  await clock.advanceAsync(15_000)
+  calls = 0
+  for (let seconds = 0; seconds < 100; seconds++) {
+    await clock.advanceAsync(1000)
+    assert.equal(leaders.next(1).length, 1, `after ${seconds} s`)
+  }
+  assert.ok(calls < 40, `${calls} calls`)
 })
 
 test('a time holds twice as many leaders when slots are half as long', () => {

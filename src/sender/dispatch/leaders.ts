@@ -27,8 +27,10 @@ const CALL_MS = 5000
 /** The slots of this time are requested at once, and those of the second are always known ahead. */
 const REQUESTED_MS = 400_000
 const AHEAD_MS = 80_000
-/** A node returns no more. */
+/** A node returns no more. It returns an error beyond the next epoch: on an error half as many are requested, and twice as many after a success. */
 const REQUESTED_SLOTS_MAX = 5000
+/** The shortest epoch. */
+const REQUESTED_SLOTS_MIN = 32
 const CONTACTS_EVERY_MS = 60_000
 const RETRY_MS = 2000
 /** Slots that a leader has in a row (agave: NUM_CONSECUTIVE_LEADER_SLOTS). */
@@ -42,6 +44,7 @@ const UNREPORTED_SLOTS_MAX = 16
 export function startLeaders({ callNode, slot, slotMs, clock, allowPrivate }: LeadersDeps): Leaders {
   let firstSlot = 0
   let schedule: readonly string[] = []
+  let requestedMax = REQUESTED_SLOTS_MAX
   let contacts: Contacts | undefined
   let scheduleDueMs = 0
   let contactsDueMs = 0
@@ -95,14 +98,18 @@ export function startLeaders({ callNode, slot, slotMs, clock, allowPrivate }: Le
           contactsDueMs = nowMs + CONTACTS_EVERY_MS
         }
       }
-      const requested = Math.min(REQUESTED_SLOTS_MAX, Math.ceil(REQUESTED_MS / slotMs()))
-      const ahead = Math.min(requested / 2, AHEAD_MS / slotMs())
+      const requested = Math.min(requestedMax, Math.ceil(REQUESTED_MS / slotMs()))
+      const ahead = Math.min(schedule.length / 2, AHEAD_MS / slotMs())
       const isShort = now < firstSlot || now + ahead > firstSlot + schedule.length
       // Without addresses the schedule is not needed.
       if (isShort && known() > 0 && nowMs >= scheduleDueMs) {
         scheduleDueMs = nowMs + RETRY_MS
         const response = await callNode('getSlotLeaders', [now, requested], CALL_MS)
-        if (Array.isArray(response) && response.every((one) => typeof one === 'string')) {
+        const isSchedule = Array.isArray(response) && response.every((one) => typeof one === 'string')
+        requestedMax = isSchedule
+          ? Math.min(REQUESTED_SLOTS_MAX, 2 * requested)
+          : Math.max(REQUESTED_SLOTS_MIN, Math.floor(requested / 2))
+        if (isSchedule) {
           firstSlot = now
           schedule = response as string[]
           found = { slot: -1, byCount: new Map() }

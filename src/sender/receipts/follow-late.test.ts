@@ -13,7 +13,7 @@ test('one that has expired is still looked up until its block would be final, an
   sluice.node.statuses.set('a', { slot: 99, err: null, confirmationStatus: 'processed' })
   await sluice.clock.advanceAsync(3000)
   assert.deepEqual([receipt.state, receipt.landed?.slot, receipt.expiredHeight], ['landed', 99, undefined])
-  assert.deepEqual([sluice.finished, sluice.replaced], [['a expired', 'a landed'], ['a expired']])
+  assert.deepEqual([sluice.settled, sluice.replaced], [['a expired', 'a landed'], ['a expired']])
   sluice.node.statuses.set('a', { slot: 99, err: null, confirmationStatus: 'confirmed' })
   await sluice.clock.advanceAsync(3000)
   assert.deepEqual([sluice.confirmed, sluice.receipts.watched.size], [['a null'], 0])
@@ -57,7 +57,7 @@ test('one that ended is looked up every two seconds until it lands or has expire
 
 test('limits how many that expired or ended are looked up: the newest', async () => {
   using sluice = rig({ resendMs: 2000, endMs: 60_000, receiptsMax: 10_000 })
-  for (let n = 0; n < 5000; n++) sluice.receipts.finish(sluice.accept(`s${n}`), 'ended')
+  for (let n = 0; n < 5000; n++) sluice.receipts.settle(sluice.accept(`s${n}`), 'ended')
   await sluice.clock.advanceAsync(3000)
   assert.equal(sluice.receipts.watched.size, 4096)
   for (const n of [0, 4999])

@@ -24,7 +24,7 @@ test('re-sends until the transaction lands, then updates its confirmation', asyn
     [receipt.landed?.confirmation, sluice.receipts.watched.size, receipt.job],
     ['finalized', 0, undefined],
   )
-  assert.deepEqual(sluice.finished, ['a landed'])
+  assert.deepEqual(sluice.settled, ['a landed'])
 })
 
 test('a transaction that is seen first when it is final settles at once', async () => {
@@ -33,7 +33,7 @@ test('a transaction that is seen first when it is final settles at once', async 
   sluice.node.statuses.set('a', { slot: 101, err: null, confirmationStatus: 'finalized' })
   await sluice.clock.advanceAsync(2000)
   assert.deepEqual([receipt.state, receipt.landed?.confirmation], ['landed', 'finalized'])
-  assert.deepEqual([sluice.receipts.watched.size, sluice.finished, sluice.confirmed], [0, ['a landed'], ['a null']])
+  assert.deepEqual([sluice.receipts.watched.size, sluice.settled, sluice.confirmed], [0, ['a landed'], ['a null']])
 })
 
 test('when another bank of the same slot remains, the receipt has the result of that one', async () => {
@@ -47,7 +47,7 @@ test('when another bank of the same slot remains, the receipt has the result of 
   await sluice.clock.advanceAsync(2000)
   assert.deepEqual([receipt.landed?.slot, receipt.landed?.error], [101, error])
   // It is counted once: the first result is taken back.
-  assert.deepEqual([sluice.finished, sluice.replaced.length], [['a landed', 'a landed'], 1])
+  assert.deepEqual([sluice.settled, sluice.replaced.length], [['a landed', 'a landed'], 1])
   assert.deepEqual(sluice.confirmed, [`a ${JSON.stringify(error)}`])
 })
 
@@ -176,7 +176,7 @@ test('a receipt that landed before a restart is followed until its block is conf
   sluice.node.statuses.set(FOUND, { slot: 101, err: null, confirmationStatus: 'confirmed' })
   await sluice.clock.advanceAsync(2000)
   assert.deepEqual([receipt.state, receipt.landed?.confirmation], ['landed', 'confirmed'])
-  assert.deepEqual([sluice.finished, sluice.confirmed, sluice.receipts.watched.size], [[], [`${FOUND} null`], 0])
+  assert.deepEqual([sluice.settled, sluice.confirmed, sluice.receipts.watched.size], [[], [`${FOUND} null`], 0])
 })
 
 test('one that failed before a restart has the error of the chain again', async () => {
@@ -186,7 +186,7 @@ test('one that failed before a restart has the error of the chain again', async 
   sluice.node.statuses.set(FOUND, { slot: 101, err, confirmationStatus: 'confirmed' })
   await sluice.clock.advanceAsync(2000)
   assert.deepEqual([receipt.state, receipt.landed?.error], ['landed', err])
-  assert.deepEqual([sluice.finished, sluice.replaced, sluice.confirmed.length], [[], [], 1])
+  assert.deepEqual([sluice.settled, sluice.replaced, sluice.confirmed.length], [[], [], 1])
 })
 
 test('one whose block was dropped around the restart becomes unknown', async () => {
@@ -225,14 +225,14 @@ test('a repeated transaction has one receipt and lands once', async () => {
   const again = sluice.accept('a')
   sluice.node.statuses.set('a', { slot: 101, err: null, confirmationStatus: 'confirmed' })
   await sluice.clock.advanceAsync(3000)
-  assert.deepEqual([before.state, again.state, sluice.finished], ['unknown', 'landed', ['a landed']])
+  assert.deepEqual([before.state, again.state, sluice.settled], ['unknown', 'landed', ['a landed']])
 })
 
 test('limits the number of receipts and of waits', () => {
   using sluice = rig()
   for (let n = 0; n < 30; n++) {
     const receipt = sluice.accept(`s${n}`)
-    sluice.receipts.finish(receipt, 'ended')
+    sluice.receipts.settle(receipt, 'ended')
   }
   assert.equal(sluice.receipts.size, 10)
   assert.equal(sluice.receipts.get('s0'), undefined)
@@ -260,22 +260,22 @@ test('transactions that land together are settled in slices, and none after the 
   using sluice = rig(options)
   await landAll(sluice)
   let turns = 0
-  let most = sluice.finished.length
-  for (; sluice.finished.length < ALL && turns < ALL; turns++) {
-    const before = sluice.finished.length
+  let most = sluice.settled.length
+  for (; sluice.settled.length < ALL && turns < ALL; turns++) {
+    const before = sluice.settled.length
     await nextTurn()
-    most = Math.max(most, sluice.finished.length - before)
+    most = Math.max(most, sluice.settled.length - before)
   }
-  assert.equal(sluice.finished.length, ALL)
+  assert.equal(sluice.settled.length, ALL)
   // A slice is half a millisecond, of which each transaction takes 0.02 or more.
   assert.ok(most <= 25, `${most} in one turn`)
 
   const ended = rig(options)
   await landAll(ended)
-  const settled = ended.finished.length
+  const settled = ended.settled.length
   ended[Symbol.dispose]()
   await nextTurn()
   await nextTurn()
   assert.ok(settled < ALL, `${settled} settled before the end`)
-  assert.equal(ended.finished.length, settled)
+  assert.equal(ended.settled.length, settled)
 })

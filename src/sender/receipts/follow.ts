@@ -104,7 +104,7 @@ export function startFollow(deps: FollowDeps): Disposable {
     const late: Receipt[] = []
     const others: Receipt[] = []
     for (const receipt of receipts.watched) (isLate(receipt) ? late : others).push(receipt)
-    for (const receipt of late.splice(0, Math.max(0, late.length - LATE_MAX))) receipts.endFollowing(receipt)
+    for (const receipt of late.splice(0, Math.max(0, late.length - LATE_MAX))) receipts.stopFollowing(receipt)
     if (polledAtMs - latePolledAtMs < LATE_MS) return others
     latePolledAtMs = polledAtMs
     return [...others, ...late]
@@ -123,7 +123,7 @@ export function startFollow(deps: FollowDeps): Disposable {
       if (landed !== undefined) land(receipt, landed)
       else if (receipt.landed !== undefined) revertIfDropped(receipt, context.slot)
       else if (receipt.state === 'expired') {
-        if (context.slot - (expiredSlots.get(receipt) ?? 0) > FORK_SLOTS) receipts.endFollowing(receipt)
+        if (context.slot - (expiredSlots.get(receipt) ?? 0) > FORK_SLOTS) receipts.stopFollowing(receipt)
       } else if (receipt.state !== 'unknown') {
         const found = expiredBefore.get(receipt.blockhash ?? '')
         // A node that is further behind may not have the transaction's block yet.
@@ -142,15 +142,15 @@ export function startFollow(deps: FollowDeps): Disposable {
   function revertIfDropped(receipt: Receipt, slot: number): void {
     const slotsPast = slot - (receipt.landed?.slot ?? 0)
     if (slotsPast <= FORK_SLOTS) return
-    if (slotsPast > STATUS_SLOTS) return receipts.endFollowing(receipt)
+    if (slotsPast > STATUS_SLOTS) return receipts.stopFollowing(receipt)
     onReplaced(receipt)
-    receipts.unland(receipt)
+    receipts.revert(receipt)
   }
 
   function expire(receipt: Receipt, { height, slot }: Expiry): void {
     if (isLate(receipt)) onReplaced(receipt)
     expiredSlots.set(receipt, slot)
-    receipts.finish(receipt, 'expired', height)
+    receipts.settle(receipt, 'expired', height)
   }
 
   const timers: Timer[] = [

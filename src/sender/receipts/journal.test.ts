@@ -24,7 +24,7 @@ async function openTestJournal(files: Files, given: Partial<JournalDeps> = {}) {
   const journal = await openJournal({
     files,
     found,
-    unfinished: () => [],
+    unsettled: () => [],
     onFailure: (error) => reported.push(String(error)),
     onRecovery: () => reported.push('recovered'),
     clock,
@@ -33,26 +33,26 @@ async function openTestJournal(files: Files, given: Partial<JournalDeps> = {}) {
   return { journal, reported, clock }
 }
 
-test('writes two files alternately and loses no unfinished entry when one is overwritten', async () => {
+test('writes two files alternately and loses no unsettled entry when one is overwritten', async () => {
   using folder = makeTestFolder()
   await using first = await openAppendFile(folder.file('a'), 'write')
   await using second = await openAppendFile(folder.file('b'), 'write')
   const open = new Set([receiptOf(signature(1)), receiptOf(signature(2))])
   const { journal, reported } = await openTestJournal([first, second], {
-    unfinished: () => open,
+    unsettled: () => open,
     bytesMax: 1000,
   })
-  for (const receipt of open) assert.ok(await journal.accepted(receipt))
+  for (const receipt of open) assert.ok(await journal.recordAccepted(receipt))
   for (let n = 10; n < 60; n++) {
     const receipt = receiptOf(signature(n))
-    assert.ok(await journal.accepted(receipt))
+    assert.ok(await journal.recordAccepted(receipt))
     Object.assign(receipt, {
       state: 'landed',
-      finishedMonotonicMs: 1,
+      settledMonotonicMs: 1,
       landed: { slot: n, confirmation: 'confirmed', error: null, unixMs: 2000 + n },
     })
-    journal.finished(receipt)
-    await journal.settled()
+    journal.recordSettled(receipt)
+    await journal.flushed()
   }
   assert.deepEqual(reported, [])
   assert.ok((await first.size()) <= 1200 && (await second.size()) <= 1200)
@@ -63,7 +63,7 @@ test('writes two files alternately and loses no unfinished entry when one is ove
 
   // The next process continues in the newer file.
   const next = await openTestJournal([first, second], { bytesMax: 1000 })
-  assert.ok(await next.journal.accepted(receiptOf(signature(99))))
+  assert.ok(await next.journal.recordAccepted(receiptOf(signature(99))))
   const again = (await readJournal([first, second], 1000)).entries
   assert.equal(again.find((entry) => entry.signature === signature(99))?.state, 'accepted')
   assert.equal(again.find((entry) => entry.signature === signature(1))?.state, 'accepted')
@@ -74,7 +74,7 @@ test('the next process continues in the newer file, whichever is longer, and emp
   await using first = await openAppendFile(folder.file('a'), 'write')
   await using second = await openAppendFile(folder.file('b'), 'write')
   const accept = async (n: number, bytesMax: number) =>
-    (await openTestJournal([first, second], { bytesMax })).journal.accepted(receiptOf(signature(n)))
+    (await openTestJournal([first, second], { bytesMax })).journal.recordAccepted(receiptOf(signature(n)))
   // One line in the first file fills it; the second may grow to two.
   await accept(1, 150)
   await accept(2, 150)
@@ -89,9 +89,9 @@ test('after a crash during the switch of files the full one is still the newer',
   using folder = makeTestFolder()
   await using first = await openAppendFile(folder.file('a'), 'write')
   await using second = await openAppendFile(folder.file('b'), 'write')
-  await (await openTestJournal([first, second])).journal.accepted(receiptOf(signature(1)))
+  await (await openTestJournal([first, second])).journal.recordAccepted(receiptOf(signature(1)))
   appendFileSync(folder.file('b'), 'turn')
-  await (await openTestJournal([first, second])).journal.accepted(receiptOf(signature(2)))
+  await (await openTestJournal([first, second])).journal.recordAccepted(receiptOf(signature(2)))
   assert.equal(readFileSync(folder.file('a'), 'latin1').split('\n').length, 3, 'both lines')
 })
 
@@ -103,11 +103,11 @@ for (const [what, torn] of [
     using folder = makeTestFolder()
     await using first = await openAppendFile(folder.file('a'), 'write')
     await using second = await openAppendFile(folder.file('b'), 'write')
-    await (await openTestJournal([first, second])).journal.accepted(receiptOf(signature(1)))
+    await (await openTestJournal([first, second])).journal.recordAccepted(receiptOf(signature(1)))
     appendFileSync(folder.file('a'), torn)
     const { journal } = await openTestJournal([first, second])
     assert.match(readFileSync(folder.file('a'), 'latin1'), /^accepted \w+ \d+ \n$/, 'it is cut off')
-    await journal.accepted(receiptOf(signature(2)))
+    await journal.recordAccepted(receiptOf(signature(2)))
     const { entries } = await readJournal([first, second], 10)
     assert.deepEqual(
       entries.map((entry) => entry.signature),
@@ -132,14 +132,14 @@ test('reports a failed write and retries after RETRY_MS', async () => {
   }
   const { journal, reported, clock } = await openTestJournal([faulty, second])
   assert.equal(journal.isOpen, true)
-  const refused = journal.accepted(receiptOf(signature(1)))
+  const refused = journal.recordAccepted(receiptOf(signature(1)))
   assert.equal(await refused, false)
   assert.deepEqual([journal.isOpen, reported], [false, ['Error: disk full']])
   assert.equal(readFileSync(folder.file('a'), 'utf8'), '', 'nothing of a refused line stays')
   clock.advance(1000)
   assert.deepEqual([journal.isOpen, journal.isDoubtful], [true, true], 'it is time to try again')
   isFull = false
-  assert.equal(await journal.accepted(receiptOf(signature(2))), true)
+  assert.equal(await journal.recordAccepted(receiptOf(signature(2))), true)
   assert.deepEqual([journal.isOpen, journal.isDoubtful, reported.at(-1)], [true, false, 'recovered'])
   const { entries } = await readJournal([first, second], 10)
   assert.deepEqual(
@@ -165,7 +165,7 @@ test('lines appended during a write share the next write and its result', async 
   const { journal, reported } = await openTestJournal([slow, second])
   const heard: number[] = []
   const accept = (n: number) =>
-    void journal.accepted(receiptOf(signature(n))).then((isRecorded) => heard.push(isRecorded ? n : -n))
+    void journal.recordAccepted(receiptOf(signature(n))).then((isRecorded) => heard.push(isRecorded ? n : -n))
   const turn = () => new Promise(setImmediate)
   accept(1)
   await turn()
@@ -178,7 +178,7 @@ test('lines appended during a write share the next write and its result', async 
   assert.equal(writes[1]?.text.split('\n').length, 49, 'one write for all of them')
   writes[1]?.over.reject(new Error('input/output error'))
   await turn()
-  await journal.settled()
+  await journal.flushed()
   assert.deepEqual([heard.length, heard[1], journal.isOpen, reported], [49, -2, false, ['Error: input/output error']])
 })
 
@@ -189,20 +189,20 @@ test('an entry has its tip, also after its file was overwritten and in a later s
   const account = encodeBase58(new Uint8Array(32).fill(7))
   const feePayer = encodeBase58(new Uint8Array(32).fill(8))
   const tipped = receiptOf(signature(1), { tip: { account, lamports: 1_234_567n }, feePayer })
-  const { journal } = await openTestJournal([first, second], { unfinished: () => [tipped], bytesMax: 1500 })
-  assert.ok(await journal.accepted(tipped))
-  for (let n = 10; n < 40; n++) assert.ok(await journal.accepted(receiptOf(signature(n))))
+  const { journal } = await openTestJournal([first, second], { unsettled: () => [tipped], bytesMax: 1500 })
+  assert.ok(await journal.recordAccepted(tipped))
+  for (let n = 10; n < 40; n++) assert.ok(await journal.recordAccepted(receiptOf(signature(n))))
   const tip = { account, lamports: 1_234_567n, payer: feePayer }
   const found = async () =>
     (await readJournal([first, second], 1000)).entries.find((one) => one.signature === signature(1))
   assert.deepEqual((await found())?.tip, tip)
   Object.assign(tipped, {
     state: 'landed',
-    finishedMonotonicMs: 1,
+    settledMonotonicMs: 1,
     landed: { slot: 5, confirmation: 'confirmed', error: null, unixMs: 3000 },
   })
-  journal.finished(tipped)
-  await journal.settled()
+  journal.recordSettled(tipped)
+  await journal.flushed()
   const landed = await found()
   assert.deepEqual([landed?.state, landed?.tip], ['landed', tip])
 })

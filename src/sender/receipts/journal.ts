@@ -14,12 +14,12 @@ export type Journal = {
   /** True from a failed write until the next successful one. */
   readonly isDoubtful: boolean
   /** Resolves to true once the line is written (and synced, if the files are opened so), to false when the write failed. Never rejects. */
-  accepted(receipt: Receipt): Promise<boolean>
-  finished(receipt: Receipt): void
+  recordAccepted(receipt: Receipt): Promise<boolean>
+  recordSettled(receipt: Receipt): void
   /** A fork dropped the block of a landed transaction: it has no final state again. */
-  reverted(receipt: Receipt): void
+  recordReverted(receipt: Receipt): void
   /** Resolves when all lines appended so far are written. */
-  settled(): Promise<void>
+  flushed(): Promise<void>
 }
 
 export type JournalDeps = {
@@ -27,7 +27,7 @@ export type JournalDeps = {
   /** The contents of the files as `readJournal` found them. */
   readonly found: Pick<JournalContents, 'ends' | 'generations'>
   /** Entries that a new file begins with, because the older file is overwritten. */
-  unfinished(): Iterable<Receipt>
+  unsettled(): Iterable<Receipt>
   onFailure(error: unknown): void
   onRecovery(): void
   readonly clock: Clock
@@ -43,7 +43,7 @@ type Group = { text: string; readonly written: PromiseWithResolvers<boolean> }
 
 /** Continues in the file that was written last, and switches to the other when it is full. */
 export async function openJournal(deps: JournalDeps): Promise<Journal> {
-  const { files, found, unfinished, clock, bytesMax = BYTES_MAX } = deps
+  const { files, found, unsettled, clock, bytesMax = BYTES_MAX } = deps
   let generation = Math.max(...found.generations)
   let current: 0 | 1 = found.generations[1] > found.generations[0] ? 1 : 0
   let at = found.ends[current]
@@ -72,11 +72,11 @@ export async function openJournal(deps: JournalDeps): Promise<Journal> {
 
   async function write(text: string): Promise<boolean> {
     try {
-      // The next file begins with all unfinished entries, so nothing is lost when the older file is overwritten.
+      // The next file begins with all unsettled entries, so nothing is lost when the older file is overwritten.
       if (at + text.length > bytesMax) {
         const next = current === 0 ? 1 : 0
         await files[next].cutTo(0)
-        at = await files[next].writeAt(0, generationLine(generation + 1) + [...unfinished()].map(acceptedLine).join(''))
+        at = await files[next].writeAt(0, generationLine(generation + 1) + [...unsettled()].map(acceptedLine).join(''))
         generation += 1
         current = next
       }
@@ -100,16 +100,16 @@ export async function openJournal(deps: JournalDeps): Promise<Journal> {
     get isDoubtful() {
       return failedAtMs !== undefined
     },
-    accepted: (receipt) => append(acceptedLine(receipt)),
-    finished(receipt) {
-      if (receipt.state === 'unknown' || receipt.finishedMonotonicMs === undefined) return
+    recordAccepted: (receipt) => append(acceptedLine(receipt)),
+    recordSettled(receipt) {
+      if (receipt.state === 'unknown' || receipt.settledMonotonicMs === undefined) return
       const { signature, acceptedUnixMs, landed } = receipt
       const state = landed !== undefined && landed.error !== null ? 'failed' : receipt.state
       void append(`${state} ${signature} ${landed?.unixMs ?? acceptedUnixMs} ${landed?.slot ?? ''}\n`)
     },
     // With the time of the revert: an earlier one does not replace the landing.
-    reverted: ({ signature }) => void append(`accepted ${signature} ${clock.nowMs()} \n`),
-    async settled() {
+    recordReverted: ({ signature }) => void append(`accepted ${signature} ${clock.nowMs()} \n`),
+    async flushed() {
       while (writing !== undefined) await writing
     },
   }
@@ -174,7 +174,7 @@ export async function readJournal(
       const entry = parseLine(line)
       if (entry === undefined) continue
       const before = entries.get(entry.signature)
-      // An unfinished entry that was copied to the next file does not replace its later state.
+      // An unsettled entry that was copied to the next file does not replace its later state.
       if (entry.state === 'accepted' && before !== undefined && before.atMs >= entry.atMs) continue
       entries.delete(entry.signature)
       const withTip = before?.tip === undefined ? entry : { ...entry, tip: before.tip }

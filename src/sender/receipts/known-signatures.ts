@@ -5,7 +5,7 @@ import type { KnownTransaction, Receipt } from './receipt.ts'
 export const DEDUP_MS = 120_000
 
 /** What is kept of a settled receipt that is removed early. */
-type Remembered = Pick<Receipt, 'state' | 'acceptedMonotonicMs' | 'wireHash'> & { readonly finishedMonotonicMs: number }
+type Remembered = Pick<Receipt, 'state' | 'acceptedMonotonicMs' | 'wireHash'> & { readonly settledMonotonicMs: number }
 
 /**
  * The signatures of settled transactions whose receipts had to make room, so that none is sent twice. One that landed needs no longer time: its blockhash
@@ -20,13 +20,13 @@ export function createKnownSignatures() {
       const known = all.get(key)
       return known && { ...known, signature: encodeBase58(Buffer.from(key, 'latin1')), job: undefined }
     },
-    add({ key, state, acceptedMonotonicMs, wireHash }: Receipt, finishedMonotonicMs: number): void {
-      all.set(key, { state, acceptedMonotonicMs, wireHash, finishedMonotonicMs })
+    add({ key, state, acceptedMonotonicMs, wireHash }: Receipt, settledMonotonicMs: number): void {
+      all.set(key, { state, acceptedMonotonicMs, wireHash, settledMonotonicMs })
     },
     delete: (key: string): void => void all.delete(key),
     removeOld(nowMs: number): void {
-      for (const [key, { finishedMonotonicMs }] of all) {
-        if (nowMs - finishedMonotonicMs < DEDUP_MS) return
+      for (const [key, { settledMonotonicMs }] of all) {
+        if (nowMs - settledMonotonicMs < DEDUP_MS) return
         all.delete(key)
       }
     },

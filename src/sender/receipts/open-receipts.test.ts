@@ -24,7 +24,7 @@ async function openTest(
     await openReceipts(LIMITS, {
       journalFiles: [await file('journal-0'), await file('journal-1')],
       clock,
-      onFinished() {},
+      onSettled() {},
       onConfirmed() {},
       onJournalFailure: assert.fail,
       onJournalRecovery() {},
@@ -40,7 +40,7 @@ async function openTest(
       acceptedMonotonicMs: clock.monotonicMs(),
     })
     opened.receipts.add(receipt)
-    assert.ok(await opened.journal.accepted(receipt))
+    assert.ok(await opened.journal.recordAccepted(receipt))
     return receipt
   }
   const closing = opening.move()
@@ -48,7 +48,7 @@ async function openTest(
     ...opened,
     accept,
     async [Symbol.asyncDispose]() {
-      await opened.journal.settled()
+      await opened.journal.flushed()
       await closing.disposeAsync()
     },
   }
@@ -84,7 +84,7 @@ test('after a restart the signatures of two minutes are known, also those beyond
   {
     await using before = await openTest(folder, clock)
     for (let n = 1; n <= 8; n++) {
-      before.receipts.finish(await before.accept(n), 'expired', 9)
+      before.receipts.settle(await before.accept(n), 'expired', 9)
       clock.advance(20_000)
     }
   }
@@ -113,7 +113,7 @@ test('a receipt whose block was dropped is unknown after a restart, not landed',
       before.receipts.land(receipt, { slot: 7, confirmation: 'processed', error: null })
     }
     clock.advance(20_000)
-    for (const receipt of [reverted, again]) before.receipts.unland(receipt)
+    for (const receipt of [reverted, again]) before.receipts.revert(receipt)
     before.receipts.land(again, { slot: 50, confirmation: 'processed', error: null })
   }
   await using after = await openTest(folder, clock)
@@ -145,7 +145,7 @@ test('lines of the journal from the future, at a start with a clock that is behi
   clock.setWallMs(24 * 60 * MINUTES)
   {
     await using before = await openTest(folder, clock)
-    before.receipts.finish(await before.accept(9), 'expired', 9)
+    before.receipts.settle(await before.accept(9), 'expired', 9)
   }
   await using after = await openTest(folder, clock, { onConfirmed: () => assert.fail('a tip was counted') })
   assert.deepEqual([after.receipts.watched.size, after.receipts.knownSignatures, after.unknown], [0, 0, 0])

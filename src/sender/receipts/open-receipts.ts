@@ -9,8 +9,8 @@ import { restoreReceipts } from './restore.ts'
 export type OpenReceiptsDeps = {
   readonly journalFiles: readonly [AppendFile, AppendFile]
   readonly clock: Clock
-  /** As those of `createReceipts`; the journal has recorded the state before `onFinished`. */
-  onFinished(receipt: Receipt): void
+  /** As those of `createReceipts`; the journal has recorded the state before `onSettled`. */
+  onSettled(receipt: Receipt): void
   onConfirmed(receipt: Receipt): void
   onJournalFailure(error: unknown): void
   onJournalRecovery(): void
@@ -41,15 +41,15 @@ export async function openReceipts(
       { ...limits, keepMs: KEEP_MS },
       {
         clock,
-        onFinished(receipt) {
-          journal.finished(receipt)
-          deps.onFinished(receipt)
+        onSettled(receipt) {
+          journal.recordSettled(receipt)
+          deps.onSettled(receipt)
         },
         onConfirmed(receipt) {
           // One that does not fit is among the entries.
           if (!isRestoring) deps.onConfirmed(receipt)
         },
-        onReverted: (receipt) => journal.reverted(receipt),
+        onReverted: (receipt) => journal.recordReverted(receipt),
       },
     ),
   )
@@ -61,7 +61,7 @@ export async function openReceipts(
     files,
     found,
     clock,
-    *unfinished() {
+    *unsettled() {
       for (const receipt of receipts.watched) if (receipt.job !== undefined) yield receipt
     },
     onFailure: (error) => deps.onJournalFailure(error),

@@ -49,7 +49,7 @@ export type Receipt = {
   state: ReceiptState
   readonly acceptedUnixMs: number
   readonly acceptedMonotonicMs: number
-  finishedMonotonicMs: number | undefined
+  settledMonotonicMs: number | undefined
   /** The client's address; undefined for a receipt from before a restart. */
   readonly address: string | undefined
   readonly feePayer: string | undefined

@@ -10,7 +10,7 @@ const OPTIONS = { receiptsMax: 3, knownSignaturesMax: 1000, keepMs: 1000, waiter
 
 function openTest() {
   const clock = createManualClock()
-  const receipts = createReceipts(OPTIONS, { clock, onFinished() {} })
+  const receipts = createReceipts(OPTIONS, { clock, onSettled() {} })
   const receipt = receiptOf('one')
   receipts.add(receipt)
   const wait = (address: string, waitMs = 1000) => receipts.wait(receipt, waitMs, address)
@@ -41,7 +41,7 @@ test('one whose block was dropped when it was no longer sent is unknown, and its
   const { receipts, receipt } = openTest()
   receipts.land(receipt, { slot: 1, confirmation: 'processed', error: null })
   receipt.job = undefined
-  receipts.unland(receipt)
+  receipts.revert(receipt)
   const { state, says } = printReceipt(receipt) as { state?: unknown; says?: unknown }
   assert.equal(state, 'unknown')
   assert.match(String(says), /restarted .* or a fork dropped its block/)
@@ -55,7 +55,7 @@ test('counts pending receipts by address and payer through every change of state
   assert.deepEqual(of(), [1, 1, 1], 'a sent transaction is pending too')
   receipts.land(receipt, { slot: 1, confirmation: 'processed', error: null })
   assert.deepEqual(of(), [0, 0, 0])
-  receipts.unland(receipt)
+  receipts.revert(receipt)
   assert.deepEqual(of(), [1, 1, 1])
   receipts.add(receiptOf('one'))
   assert.deepEqual(of(), [1, 1, 1], 'one of the same signature takes its place')
@@ -72,9 +72,9 @@ test('a pending receipt that was replaced is not counted again when its transact
   const before = receipts.get('one')
   receipts.add(repeated)
   assert.ok(before !== undefined && before !== repeated)
-  receipts.finish(before, 'ended')
+  receipts.settle(before, 'ended')
   assert.deepEqual([before.state, receipts.get('one') === repeated, ...of()], ['ended', true, 1, 1, 1])
-  receipts.finish(repeated, 'expired', 1)
+  receipts.settle(repeated, 'expired', 1)
   assert.deepEqual([receipts.size, ...of()], [1, 0, 0, 0])
 })
 
@@ -105,7 +105,7 @@ test('beyond receiptsMax the receipt that was settled first is removed, never a 
 
 test('a receipt that is removed before its block is confirmed counts as confirmed', () => {
   const confirmed: string[] = []
-  const deps = { clock: createManualClock(), onFinished() {} }
+  const deps = { clock: createManualClock(), onSettled() {} }
   using receipts = createReceipts(OPTIONS, { ...deps, onConfirmed: ({ signature }) => confirmed.push(signature) })
   for (const signature of ['a', 'b', 'c', 'd']) {
     const receipt = receiptOf(signature)

@@ -5,30 +5,25 @@ import {
   type Attempt,
   type AttemptReport,
   isSameLanding,
+  isSettled,
   type KnownTransaction,
   type Landed,
   type Receipt,
 } from './receipt.ts'
+import { createWaiters, type Wait, type WaitersOptions } from './waiters.ts'
 
-export type ReceiptsOptions = {
+export type ReceiptsOptions = WaitersOptions & {
   /** Of settled transactions; those that are pending have a limit of their own. */
   readonly receiptsMax: number
   readonly knownSignaturesMax: number
   readonly keepMs: number
-  readonly waitersMax: number
-  readonly waitersPerAddressMax: number
 }
-
-/** A wait that ends when the receipt is settled, the time has passed or it is cancelled; or the limit that was reached. */
-export type Wait =
-  | { readonly ended: Promise<void>; cancel(): void }
-  | { readonly limit: 'waitersMax' | 'waitersPerAddressMax' }
 
 export type ReceiptsDeps = {
   readonly clock: Clock
   /** The receipt is settled. It may settle again: a fork may revert a landed one, and one that has expired or ended may land. */
-  onFinished(receipt: Receipt): void
-  /** The block of a landed receipt is confirmed: no fork drops it; or nobody follows it any longer. Called once. */
+  onSettled(receipt: Receipt): void
+  /** Called once, when no fork can drop the block of a landed receipt any more or the receipt is no longer followed. */
   onConfirmed?(receipt: Receipt): void
   /** A landed receipt is no longer landed. */
   onReverted?(receipt: Receipt): void
@@ -55,12 +50,12 @@ export type Receipts = Disposable & {
   recordAttempt(receipt: Receipt, report: AttemptReport): void
   /** Repeated with a higher confirmation, and with another slot or error when the block it was seen in was replaced by another one. */
   land(receipt: Receipt, landed: Omit<Landed, 'unixMs'>): void
-  /** Leaves the receipt as it is: nobody can find out any longer whether its block was dropped, or whether it lands although it has expired or ended. */
-  endFollowing(receipt: Receipt): void
+  /** Stops polling the chain for this receipt; its state stays. */
+  stopFollowing(receipt: Receipt): void
   /** Reverts `land`: the block is no longer part of the chain. */
-  unland(receipt: Receipt): void
+  revert(receipt: Receipt): void
   /** The receipt stays watched: on another fork it may have landed, and one that ended may land yet. */
-  finish(receipt: Receipt, state: 'expired' | 'ended', height?: number): void
+  settle(receipt: Receipt, state: 'expired' | 'ended', height?: number): void
   wait(receipt: Receipt, waitMs: number, address: string): Wait
   /** Ends all waits, at shutdown. */
   wakeAll(): void
@@ -71,15 +66,13 @@ const ATTEMPTS_MAX = 32
 const SWEEP_MS = 1000
 
 export function createReceipts(options: ReceiptsOptions, deps: ReceiptsDeps): Receipts {
-  const { clock, onFinished } = deps
+  const { clock, onSettled } = deps
   const all = new Map<string, Receipt>()
   /** Those that are neither pending nor unknown, in the order in which they were settled. */
   const settled = new Set<Receipt>()
   const known = createKnownSignatures()
   const watched = new Set<Receipt>()
-  const waiters = new Map<Receipt, Set<() => void>>()
-  const waitingByAddress = createCounts()
-  let waiting = 0
+  const waiters = createWaiters(options, clock)
   let pending = 0
   const pendingOfAddress = createCounts()
   const pendingOfPayer = createCounts()
@@ -90,8 +83,8 @@ export function createReceipts(options: ReceiptsOptions, deps: ReceiptsDeps): Re
     if (feePayer !== undefined) pendingOfPayer.add(feePayer, by)
   }
 
-  function isPending({ state }: Receipt): boolean {
-    return state === 'accepted' || state === 'sent'
+  function isPending(receipt: Receipt): boolean {
+    return !isSettled(receipt)
   }
 
   function setState(receipt: Receipt, state: Receipt['state']): void {
@@ -102,10 +95,10 @@ export function createReceipts(options: ReceiptsOptions, deps: ReceiptsDeps): Re
     if (isCounted && wasPending !== isPending(receipt)) countPending(receipt, wasPending ? -1 : 1)
     settled.delete(receipt)
     if (isPending(receipt)) return
-    receipt.finishedMonotonicMs = clock.monotonicMs()
+    receipt.settledMonotonicMs = clock.monotonicMs()
     if (isCounted) addSettled(receipt)
-    onFinished(receipt)
-    for (const wake of waiters.get(receipt) ?? []) wake()
+    onSettled(receipt)
+    waiters.wake(receipt)
   }
 
   function addSettled(receipt: Receipt): void {
@@ -117,14 +110,13 @@ export function createReceipts(options: ReceiptsOptions, deps: ReceiptsDeps): Re
   /** Removes the receipt that was settled first, and remembers its signature. */
   function reduceOldest(): void {
     const oldest = settled.values().next().value as Receipt
-    const { finishedMonotonicMs: finishedMs = 0 } = oldest
-    // Its block may not be confirmed yet; nobody follows it any longer.
-    endFollowing(oldest)
+    const { settledMonotonicMs: settledMs = 0 } = oldest
+    stopFollowing(oldest)
     remove(oldest)
-    if (clock.monotonicMs() - finishedMs < DEDUP_MS) known.add(oldest, finishedMs)
+    if (clock.monotonicMs() - settledMs < DEDUP_MS) known.add(oldest, settledMs)
   }
 
-  function endFollowing(receipt: Receipt): void {
+  function stopFollowing(receipt: Receipt): void {
     if (watched.delete(receipt) && receipt.landed !== undefined) deps.onConfirmed?.(receipt)
   }
 
@@ -133,26 +125,22 @@ export function createReceipts(options: ReceiptsOptions, deps: ReceiptsDeps): Re
     settled.delete(receipt)
     watched.delete(receipt)
     if (isPending(receipt)) countPending(receipt, -1)
-    for (const wake of waiters.get(receipt) ?? []) wake()
+    waiters.wake(receipt)
   }
 
   /** Removes what is older than `keepMs`; pending receipts stay. */
   function sweep(): void {
     const nowMs = clock.monotonicMs()
     const isOld = (receipt: Receipt) =>
-      !isPending(receipt) && (receipt.finishedMonotonicMs ?? 0) <= nowMs - options.keepMs
+      !isPending(receipt) && (receipt.settledMonotonicMs ?? 0) <= nowMs - options.keepMs
     for (const receipt of settled) {
       if (!isOld(receipt)) break
-      endFollowing(receipt)
+      stopFollowing(receipt)
       remove(receipt)
     }
     // Unknown ones are not among the settled.
     for (const receipt of watched) if (isOld(receipt)) remove(receipt)
     known.removeOld(nowMs)
-  }
-
-  function wakeAll(): void {
-    for (const ofReceipt of [...waiters.values()]) for (const wake of [...ofReceipt]) wake()
   }
 
   const timer = clock.setRepeating(SWEEP_MS, sweep)
@@ -207,44 +195,24 @@ export function createReceipts(options: ReceiptsOptions, deps: ReceiptsDeps): Re
         setState(receipt, 'landed')
       }
       // Only a block at `processed` can be dropped by a fork.
-      if (landed.confirmation !== 'processed') endFollowing(receipt)
+      if (landed.confirmation !== 'processed') stopFollowing(receipt)
     },
-    endFollowing,
-    unland(receipt) {
+    stopFollowing,
+    revert(receipt) {
       deps.onReverted?.(receipt)
       receipt.landed = undefined
-      receipt.finishedMonotonicMs = undefined
+      receipt.settledMonotonicMs = undefined
       setState(receipt, receipt.job === undefined ? 'unknown' : 'sent')
     },
-    finish(receipt, state, height) {
+    settle(receipt, state, height) {
       receipt.expiredHeight = height
       setState(receipt, state)
     },
-    wait(receipt, waitMs, address) {
-      if (waitingByAddress.of(address) >= options.waitersPerAddressMax) return { limit: 'waitersPerAddressMax' }
-      if (waiting >= options.waitersMax) return { limit: 'waitersMax' }
-      waiting += 1
-      waitingByAddress.add(address, 1)
-      const { promise, resolve } = Promise.withResolvers<void>()
-      const ofReceipt = waiters.get(receipt) ?? new Set()
-      waiters.set(receipt, ofReceipt)
-      const wake = () => {
-        if (!ofReceipt.delete(wake)) return
-        if (ofReceipt.size === 0) waiters.delete(receipt)
-        waiting -= 1
-        waitingByAddress.add(address, -1)
-        timeout.cancel()
-        resolve()
-      }
-      ofReceipt.add(wake)
-      const timeout = clock.setTimer(waitMs, wake)
-      timeout.unref?.()
-      return { ended: promise, cancel: wake }
-    },
-    wakeAll,
+    wait: waiters.wait,
+    wakeAll: waiters.wakeAll,
     [Symbol.dispose]() {
       timer.cancel()
-      wakeAll()
+      waiters.wakeAll()
     },
   }
 }

@@ -25,7 +25,7 @@ export function restoreReceipts(
       state: state === 'accepted' ? 'unknown' : state === 'failed' ? 'landed' : state,
       acceptedUnixMs: atMs,
       acceptedMonotonicMs: atMonotonicMs,
-      finishedMonotonicMs: atMonotonicMs,
+      settledMonotonicMs: atMonotonicMs,
       address: undefined,
       feePayer: tip?.payer === '' ? undefined : tip?.payer,
       tip: tip && { account: tip.account, lamports: tip.lamports },

@@ -10,7 +10,7 @@ test('a reverted transaction is counted back, unless it landed before this proce
   const stats = createStats([])
   const landed = (signature: string): Receipt => receiptOf(signature, { state: 'landed', landed: LANDED })
   const [here, before] = [landed('here'), landed('before')]
-  stats.finished(here)
+  stats.settled(here)
   stats.replaced(before)
   const read = () => [stats.read(0).landed, stats.read(0).tipLamports]
   assert.deepEqual(read(), [1, '1000000'])

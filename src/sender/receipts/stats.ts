@@ -29,7 +29,7 @@ export type PathStats = {
 
 export type Stats = {
   accepted(): void
-  finished(receipt: Receipt): void
+  settled(receipt: Receipt): void
   /** Its settled state is replaced: a fork reverted it, or it landed after it had expired or ended. */
   replaced(receipt: Receipt): void
   read(pending: number): Omit<SenderStats, 'tipEventsLost'>
@@ -71,7 +71,7 @@ export function createStats(pathNames: readonly string[]): Stats {
 
   return {
     accepted: () => void (counts.accepted += 1),
-    finished(receipt) {
+    settled(receipt) {
       counted.add(receipt)
       count(receipt, 1)
     },

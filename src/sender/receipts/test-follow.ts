@@ -57,7 +57,7 @@ export function followRig(options: RigOptions = { resendMs: 2000, endMs: 60_000 
     }
     return { context: { slot: node.validSlot }, value: node.isValid }
   }
-  const finished: string[] = []
+  const settled: string[] = []
   const confirmed: string[] = []
   const receipts = createReceipts(
     {
@@ -69,7 +69,7 @@ export function followRig(options: RigOptions = { resendMs: 2000, endMs: 60_000 
     },
     {
       clock,
-      onFinished: (receipt) => finished.push(`${receipt.signature} ${receipt.state}`),
+      onSettled: (receipt) => settled.push(`${receipt.signature} ${receipt.state}`),
       onConfirmed: ({ signature, landed }) => confirmed.push(`${signature} ${JSON.stringify(landed?.error)}`),
     },
   )
@@ -115,7 +115,7 @@ export function followRig(options: RigOptions = { resendMs: 2000, endMs: 60_000 
     receipts,
     dispatch,
     sent,
-    finished,
+    settled,
     confirmed,
     replaced,
     accept(signature: string, blockhash = 'blockhash'): Receipt {

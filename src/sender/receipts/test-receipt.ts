@@ -8,7 +8,7 @@ export function receiptOf(signature: string, given: Partial<Receipt> = {}): Rece
     state: 'accepted',
     acceptedUnixMs: 1000,
     acceptedMonotonicMs: 0,
-    finishedMonotonicMs: undefined,
+    settledMonotonicMs: undefined,
     address: 'address',
     feePayer: 'payer',
     tip: { account: 'tip', lamports: 1_000_000n },

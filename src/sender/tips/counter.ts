@@ -138,7 +138,7 @@ export async function openTipCounter(database: SqlDatabase, clock: Clock): Promi
 }
 
 /**
- * The oldest time of the events of the last hour or two, by a clock that nobody sets. The wall clock may be ahead for some batches: by their time
+ * The oldest time of the events of the last hour or two, by the monotonic clock. The wall clock may be ahead for some batches: by their time
  * alone, everything before them would be old. Nothing is old in the first hour.
  */
 class RecentTimes {

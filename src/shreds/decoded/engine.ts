@@ -192,7 +192,7 @@ export class Engine {
     slot.counts.shreds += 1
     slot.lastShredNanos = arrivalNanos
     if (set.isComplete) return 'accepted'
-    if (set.hasAllData || (set.held === FEC_SET_DATA_SHREDS && !set.isCodeBad)) this.#complete(slot, set)
+    if (set.hasAllData || (set.held === FEC_SET_DATA_SHREDS && !set.isCodingMismatched)) this.#complete(slot, set)
     if (!slot.learn(set)) this.counts.parentsConflicting += 1
     if (set.isComplete || set.ending !== endingBefore)
       for (const last of findCompleteDataSets(slot, set)) this.#finish(slot, last, arrivalNanos)
@@ -238,7 +238,7 @@ export class Engine {
     const { bytes, at, head } = shred
     const position = head.index - head.fecSetIndex
     const isData = head.layout.kind === 'data'
-    if (set.isCodeBad) {
+    if (set.isCodingMismatched) {
       if (isData) this.#cells.put(set.block, set.cells[position] as number, bytes, at, head)
       return true
     }
@@ -255,7 +255,7 @@ export class Engine {
   #complete(slot: OpenSlot, set: FecSet): void {
     if (!set.hasAllData) {
       if (!this.#recovery.recover(set, slot.slot)) {
-        set.isCodeBad = true
+        set.isCodingMismatched = true
         this.counts.fecSetsRecoveryFailed += 1
         return
       }
@@ -284,7 +284,7 @@ export class Engine {
         slot.setDelivered(from, to)
         if (decoded.kind === 'marker') {
           slot.counts.markers += 1
-          if (decoded.isParentUpdate) slot.counts.parentUpdates += 1
+          if (decoded.isParentUpdate) slot.changeParent(from)
           this.counts.markers += 1
           this.#emit(decoded)
         } else this.#deliver(slot, decoded)
@@ -295,10 +295,13 @@ export class Engine {
   }
 
   #deliver(slot: OpenSlot, set: DataSet): void {
-    if (set.part?.isLast !== false) {
-      slot.counts.dataSets += 1
-      this.counts.dataSets += 1
+    const count = set.part?.isLast === false ? 0 : 1
+    if (slot.isVoid(set)) {
+      this.counts.dataSetsVoid += count
+      return
     }
+    slot.counts.dataSets += count
+    this.counts.dataSets += count
     slot.counts.transactions += set.transactions.length
     this.counts.transactions += set.transactions.length
     this.#emit(set)

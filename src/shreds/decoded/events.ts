@@ -48,7 +48,7 @@ export type MarkerSet = {
   /** Exclusive. */
   readonly endIndex: number
   readonly bytes: Uint8Array
-  /** The leader changed the parent of the block: transactions of the slot before this marker are void. */
+  /** The leader changed the parent of the block: transactions of the slot before this marker are void, and none of them comes after it. */
   readonly isParentUpdate: boolean
   readonly arrivalNanos: number
 }
@@ -157,6 +157,8 @@ export type EngineCounts = {
   fecSetsConflicting: number
   /** Complete data sets that were not delivered because another version of them was. */
   dataSetsConflicting: number
+  /** Data sets that were not delivered because a change of the parent made them void before they were complete. */
+  dataSetsVoid: number
   dataSetsUndecodable: number
   /** Slots with data shreds that name different parents. */
   parentsConflicting: number
@@ -174,6 +176,7 @@ export function createEngineCounts(): EngineCounts {
     fecSetsRecoveryFailed: 0,
     fecSetsConflicting: 0,
     dataSetsConflicting: 0,
+    dataSetsVoid: 0,
     dataSetsUndecodable: 0,
     parentsConflicting: 0,
     slots: recordOf([...CLOSED_BY, 'complete', 'incomplete', 'missing'] as const, () => 0),

@@ -1,4 +1,4 @@
-import { createFecSetProofs, type FecSetProofs, rootOfPacket } from '../../solana/shred/fec-set-proofs.ts'
+import { createFecSetProofs, type FecSetProofs, isEqualAt, rootOfPacket } from '../../solana/shred/fec-set-proofs.ts'
 import {
   FEC_SET_DATA_SHREDS,
   FLAG_DATA_COMPLETE,
@@ -43,7 +43,7 @@ export class FecSet {
   block = -1
   /** Shreds that arrived, a bit each. */
   data = 0
-  code = 0
+  coding = 0
   /** The cell of each shred that is held, data shreds first. */
   readonly cells: Uint8Array = new Uint8Array(2 * FEC_SET_DATA_SHREDS)
   held = 0
@@ -53,7 +53,7 @@ export class FecSet {
   isComplete = false
   wasRecovered = false
   /** The coding shreds do not match the data shreds: only data shreds that arrive can complete it. */
-  isCodeBad = false
+  isCodingMismatched = false
   /** The signature was checked by the relay. */
   isVerified = false
   /** First FEC set of the data set that this one belongs to; -1 while it is not known. */
@@ -82,7 +82,7 @@ export class FecSet {
 
   /** Whether the packet belongs to this version. What the relay has not verified is proven to be under the root. */
   owns({ bytes, at, head, isVerified }: ReceivedShred): boolean {
-    if (!isEqual(bytes, at, this.#identity, 0, SIGNATURE_BYTES)) return false
+    if (!isEqualAt(bytes, at, this.#identity, 0, SIGNATURE_BYTES)) return false
     if (isVerified && this.isVerified) return true
     this.#proofs ??= createFecSetProofs(this.#identity.slice(ROOT_AT, ROOT_AT + ROOT_BYTES))
     return this.#proofs.isUnder(bytes, at, head)
@@ -95,13 +95,13 @@ export class FecSet {
       layout.resigned === this.isResigned &&
       version === this.version &&
       (layout.kind === 'code' || this.parentOffset === -1 || parentOffset === this.parentOffset) &&
-      isEqual(bytes, at + layout.chainedRootAt, this.#identity, CHAINED_ROOT_AT, ROOT_BYTES)
+      isEqualAt(bytes, at + layout.chainedRootAt, this.#identity, CHAINED_ROOT_AT, ROOT_BYTES)
     )
   }
 
   has({ head }: ReceivedShred): boolean {
     const { layout, index, fecSetIndex } = head
-    return ((layout.kind === 'data' ? this.data : this.code) & (1 << (index - fecSetIndex))) !== 0
+    return ((layout.kind === 'data' ? this.data : this.coding) & (1 << (index - fecSetIndex))) !== 0
   }
 
   /** Notes that the shred has arrived. */
@@ -115,11 +115,11 @@ export class FecSet {
       return
     }
     // The last entry of a coding shred's proof is the node above all data shreds.
-    if (this.code === 0) {
+    if (this.coding === 0) {
       const entryAt = at + layout.proofAt + (PROOF_ENTRIES - 1) * PROOF_ENTRY_BYTES
       copy(bytes, entryAt, this.#identity, DATA_NODE_AT, PROOF_ENTRY_BYTES)
     }
-    this.code |= 1 << position
+    this.coding |= 1 << position
   }
 
   get hasAllData(): boolean {
@@ -137,7 +137,7 @@ export class FecSet {
 
   /** Whether this set follows that one in the leader's chain. */
   follows(previous: FecSet): boolean {
-    return isEqual(this.#identity, CHAINED_ROOT_AT, previous.#identity, ROOT_AT, ROOT_BYTES)
+    return isEqualAt(this.#identity, CHAINED_ROOT_AT, previous.#identity, ROOT_AT, ROOT_BYTES)
   }
 
   get chainedRoot(): Uint8Array {
@@ -145,20 +145,20 @@ export class FecSet {
   }
 
   isDataNode(node: Uint8Array): boolean {
-    return isEqual(node, 0, this.#identity, DATA_NODE_AT, PROOF_ENTRY_BYTES)
+    return isEqualAt(node, 0, this.#identity, DATA_NODE_AT, PROOF_ENTRY_BYTES)
   }
 
   reset(): void {
     this.other = undefined
     this.block = -1
     this.data = 0
-    this.code = 0
+    this.coding = 0
     this.held = 0
     this.parentOffset = -1
     this.ending = ENDING.unknown
     this.isComplete = false
     this.wasRecovered = false
-    this.isCodeBad = false
+    this.isCodingMismatched = false
     this.start = -1
     this.previous = undefined
     this.isFinished = false
@@ -173,9 +173,4 @@ export function endingOf(flags: number): Ending {
 
 function copy(from: Uint8Array, fromAt: number, to: Uint8Array, toAt: number, length: number): void {
   for (let i = 0; i < length; i++) to[toAt + i] = from[fromAt + i] as number
-}
-
-function isEqual(a: Uint8Array, aAt: number, b: Uint8Array, bAt: number, length: number): boolean {
-  for (let i = 0; i < length; i++) if (a[aAt + i] !== b[bAt + i]) return false
-  return true
 }

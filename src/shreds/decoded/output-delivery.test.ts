@@ -77,8 +77,9 @@ test('readers learn of a data set that was too large, and of a changed parent', 
     ...{ kind: 'data-set', ...place, startIndex: 32, endIndex: 320, entriesBytes, entries: 1, transactions: [] },
     ...{ wasRecovered: false, isVerified: true, part: undefined },
   })
-  await until('both are read', () => slots.length === 2)
+  await until('all are read', () => slots.length === 3)
   assert.deepEqual(slots, [
+    { kind: 'first-shred', slot: 500, parentSlot: undefined },
     { kind: 'parent-changed', slot: 500, parentSlot: 495 },
     {
       kind: 'lost',
@@ -130,8 +131,8 @@ test('a changed parent is announced whatever its length field and trailing bytes
     const completed = read().at(-1)
     assert.ok(completed?.kind === 'slot-completed')
     assert.equal(completed.parentSlot, parentSlot)
-    await until('both are read', () => slots.length === 2)
-    assert.deepEqual(slots[0], { kind: 'parent-changed', slot: 500, parentSlot })
+    await until('all are read', () => slots.length === 3)
+    assert.deepEqual(slots[1], { kind: 'parent-changed', slot: 500, parentSlot })
   }
 })
 

@@ -48,7 +48,7 @@ export class SetRecovery {
     let missing = 0
     for (let position = 0; position < 2 * FEC_SET_DATA_SHREDS; position++) {
       const isData = position < FEC_SET_DATA_SHREDS
-      if (((isData ? set.data : set.code) & (1 << position)) !== 0) {
+      if (((isData ? set.data : set.coding) & (1 << position)) !== 0) {
         this.#positions[given] = position
         this.#at[given++] = cellAt(set.block, set.cells[position] as number)
       } else if (isData) this.#missing[missing++] = position
@@ -59,7 +59,7 @@ export class SetRecovery {
   #place(set: FecSet, missing: number, length: number): void {
     let position = FEC_SET_DATA_SHREDS
     for (let i = 0; i < missing; i++) {
-      while ((set.code & (1 << position)) === 0) position += 1
+      while ((set.coding & (1 << position)) === 0) position += 1
       const cell = set.cells[position++] as number
       set.cells[this.#missing[i] as number] = cell
       this.#cells.bytes.set(this.#shards.shard(i, length), cellAt(set.block, cell))

@@ -21,7 +21,7 @@ import type { DecodedThreadOptions, DecodedThreadReport, FromDecoded, ToDecoded 
  *
  *     nodes' own streams ──> records ring ──^   (node-streams/, in a thread beside)
  *
- * Nobody waits for anybody: the relay drops a shred when the input ring is full, and a reader that falls behind the output ring learns how many
+ * No thread waits for another: the relay drops a shred when the input ring is full, and a reader that falls behind the output ring learns how many
  * records it has lost. Both memories outlive the thread, which is restarted when it fails.
  */
 export type Decoded = AsyncDisposable & {

@@ -1,5 +1,5 @@
 import { FEC_SET_DATA_SHREDS } from '../../solana/shred/shred.ts'
-import type { ClosedBy, Gap, GapReason, SlotReport } from './events.ts'
+import type { ClosedBy, DataSet, Gap, GapReason, SlotReport } from './events.ts'
 import { ENDING, type FecSet } from './fec-set.ts'
 
 /** What is known of the indexes of one FEC set. */
@@ -38,6 +38,8 @@ export class OpenSlot {
   /** FEC sets whose data sets were delivered. */
   #delivered = 0
   #wasCompleteTaken = false
+  /** The FEC set in which the leader last changed the parent of the block: what it sent before is void. */
+  #voidBelow = 0
 
   constructor(setsMax: number) {
     this.sets = Array.from({ length: setsMax }, () => undefined)
@@ -53,6 +55,7 @@ export class OpenSlot {
     this.pending = 0
     this.firstShredNanos = arrivalNanos
     this.lastShredNanos = arrivalNanos
+    this.#voidBelow = 0
     this.#lastSetCount = undefined
     this.#parentOffset = -1
     this.#versionsConflicting = 0
@@ -101,6 +104,16 @@ export class OpenSlot {
     if (this.#wasCompleteTaken || this.pending > 0 || this.#delivered !== this.#lastSetCount) return false
     this.#wasCompleteTaken = true
     return true
+  }
+
+  /** The leader changed the parent of the block with the marker in this FEC set. */
+  changeParent(marker: number): void {
+    this.counts.parentUpdates += 1
+    this.#voidBelow = Math.max(this.#voidBelow, marker)
+  }
+
+  isVoid({ endIndex }: DataSet): boolean {
+    return endIndex <= this.#voidBelow * FEC_SET_DATA_SHREDS
   }
 
   /** The slots of which nothing was decoded, behind the one that was closed before this one. Those between this one and its parent are skipped. */

@@ -8,6 +8,7 @@ import { createRandom } from '../../../test/support/property.ts'
 import { LEADER, VERSION } from '../../../test/support/shreds.ts'
 import { until } from '../../platform/process/test-wait.ts'
 import { createTimeSlices } from '../../platform/process/time-slices.ts'
+import { encodeBlockMarker } from '../../solana/shred/block-marker.ts'
 import { encodeEntries } from '../../solana/shred/entry.ts'
 import { makeShreds } from '../../solana/shred/make.ts'
 import type { ParsedTransaction } from '../../solana/transaction/types.ts'
@@ -278,6 +279,27 @@ test('after an engine has begun anew, lower slots are announced as any other', a
       ['first-shred', 500],
       ['lost', 500],
       ['first-shred', 3],
+    ],
+  )
+})
+
+test('the first shred of each slot is announced once, before anything else of it, also where a newer slot came first', async () => {
+  const [set] = eventsOf(encodeEntries([{ numHashes: 1n, hash: new Uint8Array(32), transactions: [] }]))
+  assert.ok(set?.kind === 'data-set')
+  const bytes = encodeBlockMarker({ variant: 'update-parent', parentSlot: 95, parentBlockId: new Uint8Array(32) })
+  const place = { startIndex: 0, endIndex: 32, arrivalNanos: 1 }
+  using reading = open()
+  for (const slot of [101, 100, 101, 100]) reading.write({ ...set, slot })
+  reading.write({ ...place, kind: 'marker', slot: 99, bytes, isParentUpdate: true })
+  reading.write({ ...set, slot: 99 })
+  await until('all are read', () => reading.sets.length === 5)
+  assert.deepEqual(
+    reading.slots.map(({ kind, slot }) => [kind, slot]),
+    [
+      ['first-shred', 101],
+      ['first-shred', 100],
+      ['first-shred', 99],
+      ['parent-changed', 99],
     ],
   )
 })

@@ -3,7 +3,7 @@ import { isSimpleVoteWire } from '../../solana/transaction/simple-vote.ts'
 import { parseTransaction } from '../../solana/transaction/transaction.ts'
 import { FORMAT_LIMITS, type ParsedTransaction } from '../../solana/transaction/types.ts'
 import { createWireFields, locateFields } from '../../solana/transaction/wire-fields.ts'
-import type { Gap } from './events.ts'
+import type { Gap, MarkerSet } from './events.ts'
 import {
   type DecodedMessage,
   type DeliveredSet,
@@ -79,6 +79,8 @@ const RECORDS_PER_TURN = 32
  */
 const FIRST_TURN_TRANSACTIONS = 16
 const TURN_TRANSACTIONS_MAX = 2048
+/** Slots that an engine has open, at most: what comes of a slot comes while it is open. */
+const ANNOUNCED_SLOTS = 8192
 /** A wake-up that was missed costs no more than this. */
 const WAIT_MS = 100
 
@@ -103,7 +105,7 @@ async function run(
 ): Promise<void> {
   const records = openOutputReader(output, { reusesMemory: true })
   const joiner = new EntriesJoiner()
-  let newestSlot = -1
+  const announced = new AnnouncedSlots()
   let transactionsMax = FIRST_TURN_TRANSACTIONS
   while (isReading()) {
     const slices = beginTurn()
@@ -121,25 +123,47 @@ async function run(
       const message = decodeMessage(record.payload)
       if (record.lost > 0) reader.onLost(record.lost)
       if (record.lost > 0 || isPartMissing(message)) joiner.reset()
+      if (hasContent(message) && announced.add(message.slot))
+        reader.onSlot({ kind: 'first-shred', slot: message.slot, parentSlot: undefined })
       if (message.kind === 'data-set' || message.kind === 'upstream-transaction') {
-        if (message.slot > newestSlot) {
-          newestSlot = message.slot
-          reader.onSlot({ kind: 'first-shred', slot: message.slot, parentSlot: undefined })
-        }
         const set = message.kind === 'data-set' ? dataSetOf(message, joiner.join(message)) : upstreamSetOf(message)
         transactions += set.transactions.length
         reader.onDataSet(set)
       } else {
-        const slot = slotOf(message, newestSlot)
+        const slot = slotOf(message, announced.newest)
         if (slot !== undefined) reader.onSlot(slot)
         // The slots after it may be lower.
-        if (message.kind === 'started') newestSlot = -1
+        if (message.kind === 'started') announced.clear()
       }
     }
     if (count > 0) await reader.onBatchEnd()
     transactionsMax = hasMore ? Math.min(2 * transactionsMax, TURN_TRANSACTIONS_MAX) : FIRST_TURN_TRANSACTIONS
     if (hasMore) await slices.yield()
     else await records.wait(WAIT_MS)
+  }
+}
+
+function hasContent(message: DecodedMessage): message is DeliveredSet | UpstreamDelivery | MarkerSet {
+  return message.kind === 'data-set' || message.kind === 'upstream-transaction' || message.kind === 'marker'
+}
+
+/** The slots whose first shred was announced. They overlap: a newer slot may come before the rest of an older one. */
+class AnnouncedSlots {
+  newest = -1
+  readonly #slots = new Float64Array(ANNOUNCED_SLOTS).fill(-1)
+
+  /** False for one that is announced already. */
+  add(slot: number): boolean {
+    const at = slot % ANNOUNCED_SLOTS
+    if (this.#slots[at] === slot) return false
+    this.#slots[at] = slot
+    this.newest = Math.max(this.newest, slot)
+    return true
+  }
+
+  clear(): void {
+    this.newest = -1
+    this.#slots.fill(-1)
   }
 }
 

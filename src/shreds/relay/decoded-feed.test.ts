@@ -17,7 +17,7 @@ test('a shred has the time at which the kernel received it, on the monotonic clo
   }
   const marks = {
     unchecked: Uint8Array.of(0, 1, 0, 0),
-    apart: new Uint8Array(4),
+    offMainChain: new Uint8Array(4),
     generation: new Uint8Array(4),
     latestGeneration: () => 0,
   }
@@ -55,7 +55,7 @@ test('a shred has the generation of its slots; those of the chain before it and 
   }
   const marks = {
     unchecked: new Uint8Array(4),
-    apart: Uint8Array.of(0, 1, 0, 1),
+    offMainChain: Uint8Array.of(0, 1, 0, 1),
     generation: Uint8Array.of(1, 1, 2, 2),
     latestGeneration: () => 2,
   }
@@ -87,7 +87,7 @@ test('packets are visible at once; an engine that sleeps is woken at the end of 
   const note = (what: string) => () => void done.push(what)
   const marks = {
     unchecked: new Uint8Array(64),
-    apart: new Uint8Array(64),
+    offMainChain: new Uint8Array(64),
     generation: new Uint8Array(64),
     latestGeneration: () => 0,
   }

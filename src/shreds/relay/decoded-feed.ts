@@ -2,8 +2,8 @@ import type { Clock } from '../../core/clock.ts'
 import { CELL_BYTES, type UdpPort } from '../../platform/udp/port.ts'
 import { CODING_SHRED_BYTES, DATA_SHRED_BYTES } from '../../solana/shred/shred.ts'
 import type { InputWriter } from '../decoded/input-ring.ts'
-import type { Batch } from './fan-out.ts'
-import type { PacketMarks } from './select.ts'
+import type { RelayedBatch } from './select/relayed-batch.ts'
+import type { PacketMarks } from './select/select.ts'
 
 /**
  * Passes relayed packets on to the engine of ShredStream Decoded, after they were sent, so that destinations do not wait for it. The engine follows one
@@ -11,7 +11,7 @@ import type { PacketMarks } from './select.ts'
  */
 export type DecodedFeed = {
   /** The engine sees the packets. One that sleeps is woken by `wake`, or when WAKE_SHREDS wait for it. */
-  offer(batch: Batch): void
+  offer(batch: RelayedBatch): void
   /** Whether the engine was not woken since the last packets. */
   isWakeDue(): boolean
   /** To be called when no packet waits: waking a thread in the middle of a burst would delay the rest of the burst. */
@@ -31,7 +31,7 @@ export type DecodedFeedDeps = {
 const AGE_MICROS_MAX = 1e6
 
 export function createDecodedFeed(marks: PacketMarks, { port, clock, input }: DecodedFeedDeps): DecodedFeed {
-  const { unchecked, apart, generation, latestGeneration } = marks
+  const { unchecked, offMainChain, generation, latestGeneration } = marks
   const { bytes, arrivals, timeMicros } = port.arena
   let waiting = 0
 
@@ -50,7 +50,7 @@ export function createDecodedFeed(marks: PacketMarks, { port, clock, input }: De
       for (let i = 0; i < data + coding; i++) {
         const cell = order[i] as number
         // Packets of the chain before come between those of the new one, since coding shreds follow the data: the engine would begin anew with each.
-        if (apart[cell] === 1 || generation[cell] !== latest) continue
+        if (offMainChain[cell] === 1 || generation[cell] !== latest) continue
         const length = i < data ? DATA_SHRED_BYTES : CODING_SHRED_BYTES
         const ageMicros = Math.min(Math.max(0, nowMicros - (arrivals[cell] as number)), AGE_MICROS_MAX)
         const arrivalNanos = nowNanos - ageMicros * 1000

@@ -1,11 +1,11 @@
 import type { UdpPort } from '../../platform/udp/port.ts'
-import type { Batch } from './fan-out.ts'
 import { DELAY_BOUNDS_MICROS, type DelayCounts } from './protocol.ts'
+import type { RelayedBatch } from './select/relayed-batch.ts'
 
 /** Counts how long packets took from their arrival until they were sent to all destinations. */
 export type Delays = {
   /** The packets of this batch have been sent. */
-  record(batch: Batch): void
+  record(batch: RelayedBatch): void
   /** Counts since the last call. */
   take(): DelayCounts
 }

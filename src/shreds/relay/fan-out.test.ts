@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { UdpFault } from '../../platform/udp/port.ts'
-import { type Batch, createFanOut } from './fan-out.ts'
+import { createFanOut } from './fan-out.ts'
 import type { Lease } from './protocol.ts'
+import type { RelayedBatch } from './select/relayed-batch.ts'
 
 const CAPS = {
   destinationPacketsPerSecond: 1_000_000,
@@ -47,7 +48,7 @@ function startFanOut(caps: Partial<typeof CAPS> = {}, window = { backSlots: 128,
 }
 
 const lease = (port: number): Lease => ({ subscriptionId: `sub_${port}`, ip: '127.0.0.1', port })
-const batch = (data: number, coding: number, slot = 1, duplicates = 0): Batch => ({
+const batch = (data: number, coding: number, slot = 1, duplicates = 0): RelayedBatch => ({
   order: new Uint16Array(32),
   data,
   coding,

@@ -3,22 +3,11 @@ import { CODING_SHRED_BYTES, DATA_SHRED_BYTES } from '../../solana/shred/shred.t
 import { createDestinationHealth } from '../destinations/health.ts'
 import type { DestinationReport, Lease, RelayOptions, UnsentReason } from './protocol.ts'
 import { createRateCap, type RateCap } from './rate-cap.ts'
-
-/** The packets of one received batch that are relayed. */
-export type Batch = {
-  /** Cells of the packet arena: data shreds first, then coding shreds. */
-  readonly order: Uint16Array
-  data: number
-  coding: number
-  /** The distinct slots of the packets. */
-  readonly slots: Float64Array
-  slotCount: number
-  duplicates: number
-}
+import type { RelayedBatch } from './select/relayed-batch.ts'
 
 export type FanOut = Disposable & {
   setDestinations(list: readonly Lease[]): void
-  send(batch: Batch, nowMs: number): void
+  send(batch: RelayedBatch, nowMs: number): void
   /** Polls for ICMP errors at destinations on trial. */
   tick(nowMs: number): void
   /** Counts since the last call; a removed destination is included one last time. */
@@ -83,7 +72,7 @@ export function keyOf({ subscriptionId, ip, port }: Lease): string {
 
 type Destination = {
   readonly key: string
-  send(batch: Batch, total: RateCap, nowMs: number): void
+  send(batch: RelayedBatch, total: RateCap, nowMs: number): void
   tick(nowMs: number): void
   takeReport(): DestinationReport
   close(): void
@@ -123,7 +112,7 @@ function openDestination(
     return 'error'
   }
 
-  function countSlots({ slots, slotCount }: Batch): void {
+  function countSlots({ slots, slotCount }: RelayedBatch): void {
     for (let i = 0; i < slotCount; i++) {
       const slot = slots[i] as number
       const ringIndex = slot & (countedSlots.length - 1)

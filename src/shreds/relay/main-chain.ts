@@ -1,41 +1,62 @@
 import { type SlotGroup, SlotSample } from './slot-sample.ts'
 
+export type WindowLength = { readonly backSlots: number; readonly aheadSlots: number }
+
+const PERIOD_MS = 1000
+/** An eighth of the packets decides; see the rules at the class. */
+const SHARE_DIVISOR = 8
+/** Fewer packets are no chain. */
+const GROUP_MIN = 128
+const SILENT_MS = 2000
+/** Two leaders that skip their four slots of 400 ms. A pause is no reason to go back to a source that lags. */
+const PAUSE_MS = 4000
+/** Slots of 25 ms: shorter than those of any cluster, also of a test. A node that catches up sends faster. */
+const SLOTS_PER_SECOND_MAX = 40
+
 /**
- * The chain that most packets belong to, and the window around it. Without signatures a few packets prove nothing about the slots that are current:
- * this window moves by the share of packets, so a few of them do not move it, of whatever slots they are and however often they come.
+ * The chain that most packets belong to: its newest slot, and the window of slots around that. Without signatures a few packets prove nothing about the
+ * slots that are current. So the share of packets decides where the window is: a few packets do not move it, of whatever slots they are and however often
+ * they come. Packets count before any other check (`observe`); those that passed every check are accepted (`advance`).
  *
- * - Once a second it moves up to the slot that an eighth of its accepted packets have reached.
- * - A chain ahead of it replaces it, if it has an eighth of all packets.
- * - A chain behind it or of another version replaces it, if it has eight times its packets and this one does not only pause.
- * - When it is silent, accepted packets elsewhere replace it.
- * - The first signed packet replaces one of a few packets that could not be checked.
+ * The window moves up with its own chain: once a second to the highest slot that an eighth of the accepted packets have reached. It never moves down.
  *
- * Another chain is a group of packets within the length of the window whose slots rise from one second to the next.
+ * Another chain replaces this one
+ * - if it is ahead and has an eighth of all packets;
+ * - if it is behind or of another version, has eight times the packets of this one, and this one has not been established for PAUSE_MS;
+ * - if this one has been silent for SILENT_MS, and packets of the other one are accepted;
+ * - with its first signed packet, if this one is a few packets that could not be checked.
+ *
+ * A chain is established by a period with GROUP_MIN accepted packets. In the first two cases another chain is a group of GROUP_MIN packets within the
+ * length of the window whose slots rise from one search to the next, as fast as those of a chain can. It is the candidate then, and replaces this chain
+ * with its first accepted packet.
  */
 export class MainChain {
   #length: WindowLength
+  /** The newest slot of the chain; -1 before the first accepted packet. */
   #slot = -1
   #version = -1
   /** The slots of the window. */
   #first = 0
   #last = 0
   #generation = 0
-  /** Slots of packets that passed every check. */
+  /** The accepted packets in the window since it was last moved. */
   readonly #accepted = new SlotSample()
-  /** Accepted packets of a usual second: the most so far, halved every second. In a pause of the chain, a few packets are not the majority at once. */
-  #usual = 0
-  /** Packets outside the window, before any other check, and the number of those in it. */
+  /** The most accepted packets of a second, halved every second. While the chain pauses, an eighth of this is the least that moves the window. */
+  #peakPerSecond = 0
+  /** All packets since the last search for another chain: those outside the window, and the number of those in it. */
   readonly #outside = new SlotSample()
   #inside = 0
   #periodAtMs = Number.NEGATIVE_INFINITY
+  /** The last accepted packet in the window. */
   #acceptedAtMs = 0
-  /** When it last had the packets of a chain. */
+  /** The last accepted packet of the last period with GROUP_MIN of them. */
   #establishedAtMs = Number.NEGATIVE_INFINITY
   #signedAtMs = Number.NEGATIVE_INFINITY
-  /** Accepted packets elsewhere since the last one in the window. */
-  #elsewhere = 0
+  /** Accepted packets outside the window since the last one in it. */
+  #acceptedOutside = 0
+  /** What the last search found, and when that was. */
   #found: (SlotGroup & { readonly atMs: number }) | undefined
-  /** The chain that replaces this one when one of its packets passes every check. */
+  /** The other chain that replaces this one with its first accepted packet. */
   #candidate: SlotGroup | undefined
 
   constructor(length: WindowLength) {
@@ -84,16 +105,16 @@ export class MainChain {
     if (this.#slot < 0 || (isFirstSigned && !this.#includes(slot, version))) this.#moveTo(slot, version, nowMs)
     if (this.#includes(slot, version)) {
       this.#acceptedAtMs = nowMs
-      this.#elsewhere = 0
+      this.#acceptedOutside = 0
       this.#accepted.add(slot, version)
-      // After a long pause one packet is a share, and the chain may leave the window before the second is over.
-      if (slot > this.#slot && this.#usual <= SHARE) this.#follow(1)
+      // After a long pause one packet is an eighth of the peak, and the chain may leave the window before the second is over.
+      if (slot > this.#slot && this.#peakPerSecond <= SHARE_DIVISOR) this.#moveUp(1)
       return
     }
-    this.#elsewhere += 1
+    this.#acceptedOutside += 1
     if (this.#candidate !== undefined && this.#isAround(this.#candidate, slot, version))
       this.#moveTo(this.#candidate.slot, version, nowMs)
-    else if (this.#isOver(slot, version, nowMs)) this.#moveTo(slot, version, nowMs)
+    else if (this.#isReplacedBy(slot, version, nowMs)) this.#moveTo(slot, version, nowMs)
   }
 
   /**
@@ -130,29 +151,31 @@ export class MainChain {
     return slot >= group.slot - this.#length.backSlots && slot <= group.slot + this.#length.aheadSlots
   }
 
-  /** Whether the chain is silent, and accepted packets go on at this slot. */
-  #isOver(slot: number, version: number, nowMs: number): boolean {
-    if (nowMs - this.#acceptedAtMs < SILENT_MS || this.#elsewhere < this.#usual / SHARE) return false
-    return !this.#isOther(slot, version) || !this.#isPausing(nowMs)
+  /** Whether this chain is silent and that of an accepted packet outside the window replaces it. One behind or of another version waits for longer. */
+  #isReplacedBy(slot: number, version: number, nowMs: number): boolean {
+    if (nowMs - this.#acceptedAtMs < SILENT_MS || this.#acceptedOutside < this.#peakPerSecond / SHARE_DIVISOR)
+      return false
+    return !this.#isBehindOrOtherVersion(slot, version) || !this.#isEstablished(nowMs)
   }
 
-  /** Whether this is a slot of an older part or of another chain. */
-  #isOther(slot: number, version: number): boolean {
+  /** Whether the slot is below the newest slot of this chain, or of another shred version. */
+  #isBehindOrOtherVersion(slot: number, version: number): boolean {
     return version !== this.#version || slot < this.#slot
   }
 
-  #isPausing(nowMs: number): boolean {
+  /** Whether it was established within PAUSE_MS: if nothing comes now, it only pauses. */
+  #isEstablished(nowMs: number): boolean {
     return nowMs - this.#establishedAtMs < PAUSE_MS
   }
 
   #moveTo(slot: number, version: number, nowMs: number): void {
-    if (this.#slot >= 0 && this.#isOther(slot, version)) this.#generation += 1
+    if (this.#slot >= 0 && this.#isBehindOrOtherVersion(slot, version)) this.#generation += 1
     this.#setSlot(slot)
     this.#version = version
     this.#acceptedAtMs = nowMs
     this.#establishedAtMs = Number.NEGATIVE_INFINITY
-    this.#elsewhere = 0
-    this.#usual = 0
+    this.#acceptedOutside = 0
+    this.#peakPerSecond = 0
     this.#candidate = undefined
     this.#found = undefined
     this.#accepted.clear()
@@ -167,27 +190,32 @@ export class MainChain {
   }
 
   #endPeriod(nowMs: number): void {
-    // A period is longer when no packet comes.
-    const halves = 2 ** ((this.#periodAtMs - nowMs) / PERIOD_MS)
+    // A period ends with a packet, so it is longer when none comes.
+    const decay = 2 ** ((this.#periodAtMs - nowMs) / PERIOD_MS)
     this.#periodAtMs = nowMs
-    this.#usual *= halves
-    this.#follow(2 * halves)
-    if (this.#outside.total >= GROUP_MIN) this.#search(nowMs)
+    this.#peakPerSecond *= decay
+    // As if all its packets had come in its first second.
+    this.#moveUp(2 * decay)
+    if (this.#outside.total >= GROUP_MIN) this.#findCandidate(nowMs)
   }
 
-  /** Fewer packets than a share of the usual ones wait for more: an attack in a pause of the chain would have the majority. */
-  #follow(sinceShare: number): void {
+  /**
+   * Moves the window up. With fewer accepted packets than `#peakPerSecond / SHARE_DIVISOR` it waits for more: in a pause an attacker would have the
+   * majority. `weight` is what an accepted packet counts for the peak.
+   */
+  #moveUp(weight: number): void {
     const { total } = this.#accepted
-    if (total === 0 || total < this.#usual / SHARE) return
-    this.#usual = Math.max(this.#usual, total * sinceShare)
+    if (total === 0 || total < this.#peakPerSecond / SHARE_DIVISOR) return
+    this.#peakPerSecond = Math.max(this.#peakPerSecond, total * weight)
     if (total >= GROUP_MIN) this.#establishedAtMs = this.#acceptedAtMs
-    // It does not fall: in a pause of the live feed, a source that lags has all the packets.
-    this.#setSlot(Math.max(this.#slot, this.#accepted.reachedBy(1 / SHARE)))
+    // Never down: in a pause of the live feed, a source that lags has all the packets.
+    this.#setSlot(Math.max(this.#slot, this.#accepted.reachedBy(1 / SHARE_DIVISOR)))
     this.#accepted.clear()
   }
 
-  #search(nowMs: number): void {
-    const found = this.#findAhead() ?? (this.#isPausing(nowMs) ? undefined : this.#findOther())
+  /** Looks for another chain among the packets outside the window. It is the candidate if it was found the last time too. */
+  #findCandidate(nowMs: number): void {
+    const found = this.#findAhead() ?? (this.#isEstablished(nowMs) ? undefined : this.#findBehindOrOtherVersion())
     this.#candidate = found !== undefined && this.#hasRisen(found, nowMs) ? found : undefined
     this.#found = found && { ...found, atMs: nowMs }
     this.#outside.clear()
@@ -195,15 +223,15 @@ export class MainChain {
   }
 
   #findAhead(): SlotGroup | undefined {
-    const packets = Math.max(GROUP_MIN, (this.#outside.total + this.#inside) / SHARE)
+    const packets = Math.max(GROUP_MIN, (this.#outside.total + this.#inside) / SHARE_DIVISOR)
     return this.#outside.highest({ slot: this.#slot, version: this.#version }, packets, this.#length.backSlots)
   }
 
-  #findOther(): SlotGroup | undefined {
-    const other = this.#outside.densest(this.#length.backSlots, 1 / SHARE, (slot, version) =>
-      this.#isOther(slot, version),
+  #findBehindOrOtherVersion(): SlotGroup | undefined {
+    const other = this.#outside.densest(this.#length.backSlots, 1 / SHARE_DIVISOR, (slot, version) =>
+      this.#isBehindOrOtherVersion(slot, version),
     )
-    return other !== undefined && other.packets >= Math.max(GROUP_MIN, SHARE * this.#inside) ? other : undefined
+    return other !== undefined && other.packets >= Math.max(GROUP_MIN, SHARE_DIVISOR * this.#inside) ? other : undefined
   }
 
   /** Whether the group goes on from the one that was found before, as fast as a chain can. */
@@ -214,16 +242,3 @@ export class MainChain {
     return slot > before.slot && slot <= before.slot + slotsMax
   }
 }
-
-export type WindowLength = { readonly backSlots: number; readonly aheadSlots: number }
-
-const PERIOD_MS = 1000
-/** One in so many packets. */
-const SHARE = 8
-/** Packets of another chain before it is believed. */
-const GROUP_MIN = 128
-const SILENT_MS = 2000
-/** Two leaders that skip their four slots of 400 ms. A pause is no reason to go back to a source that lags. */
-const PAUSE_MS = 4000
-/** Slots of 25 ms: shorter than those of any cluster, also of a test. A node that catches up sends faster. */
-const SLOTS_PER_SECOND_MAX = 40

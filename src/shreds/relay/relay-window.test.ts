@@ -347,7 +347,7 @@ test('a replayed signed packet does not move the window away from a feed whose s
   assert.equal(window.generation(), 0)
 })
 
-test('nor in the first second of the feed', () => {
+test('a replayed signed packet does not move the window in the first second of the feed', () => {
   const { window, take } = open()
   eachPacket(0, 200, 1, (ms) => assert.ok(take(slotAt(ms), ms).isRelayed))
   window.advance(FIRST - 1000, VERSION, 200, true)

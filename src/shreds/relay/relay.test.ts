@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { blockPackets, LEADER_ID, VERSION } from '../../../test/support/shreds.ts'
 import { TICK_MS } from '../../platform/udp/port.ts'
-import { openUdpRehearsalPort } from '../../platform/udp/rehearsal-port.ts'
+import { openUdpWarmUpPort } from '../../platform/udp/warm-up-port.ts'
 import { createNodeSha256 } from '../../solana/crypto/node-sha256.ts'
 import { HELD_PACKETS_MAX } from './held-packets.ts'
 import { CHECK_LATE_MS, LATE_PAUSE_MS } from './pending-checks.ts'
@@ -80,7 +80,7 @@ async function run(steps: readonly Step[]) {
     act?.(thread)
     return slot === undefined ? [] : blockPackets(slot).slice(0, SHREDS)
   }
-  using port = openUdpRehearsalPort(PORT, { clock, next, isSecondKind: false })
+  using port = openUdpWarmUpPort(PORT, { clock, next, isSecondKind: false })
   await runRelay(
     { ...OPTIONS, signatureMemory },
     {

@@ -4,9 +4,10 @@ import type { UdpPort } from '../../platform/udp/port.ts'
 import { openInputWriter } from '../decoded/input-ring.ts'
 import { createDecodedFeed } from './decoded-feed.ts'
 import { createDelays } from './delays.ts'
-import { type Batch, createFanOut } from './fan-out.ts'
+import { createFanOut } from './fan-out.ts'
 import type { FromRelay, RelayOptions, ToRelay } from './protocol.ts'
-import { createSelector } from './select.ts'
+import type { RelayedBatch } from './select/relayed-batch.ts'
+import { createSelector } from './select/select.ts'
 import { openSignatureSubmitter } from './signature-ring.ts'
 import { createVerifier } from './verify.ts'
 
@@ -68,7 +69,7 @@ export async function runRelay(options: RelayOptions, deps: RelayDeps): Promise<
     }
   }
 
-  function send(batch: Batch, nowMs: number): void {
+  function send(batch: RelayedBatch, nowMs: number): void {
     // Whole milliseconds: V8 allocates memory for a fractional number each time it is passed to a function.
     fanOut.send(batch, Math.floor(nowMs))
     delays.record(batch)

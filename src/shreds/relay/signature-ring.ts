@@ -65,7 +65,7 @@ function viewsOf(memory: SharedArrayBuffer) {
 export function openSignatureSubmitter(memory: SharedArrayBuffer): SignatureSubmitter {
   const { header, verdicts, cells } = viewsOf(memory)
   let submitted = Atomics.load(header, HEADER.submitted)
-  // Of a relay that ended before: nobody waits for these verdicts.
+  // Those up to here are of a relay that has ended, and are not read.
   let taken = submitted
   return {
     submit({ roots, rootAt, signatures, signatureAt, key }) {

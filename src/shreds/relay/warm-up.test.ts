@@ -33,7 +33,7 @@ const OPTIONS: RelayOptions = {
   destinations: [],
 }
 
-/** A hundredth of a millisecond passes with each reading, so that neither a slow machine nor a fast one changes what is rehearsed. */
+/** A hundredth of a millisecond passes with each reading, so that neither a slow machine nor a fast one changes how much is run. */
 function slowClock() {
   let ms = 0
   return { monotonicMs: () => (ms += 0.01) }
@@ -44,7 +44,7 @@ test('the shreds of a warm-up pass the relay, with and without signature checks'
   assert.equal(await warmUp(OPTIONS, { sha256, clock: slowClock() }), 4 * 3000)
   const checked = { ...OPTIONS, signatures: 'auto', signatureFailuresPerSecond: 200 } as const
   assert.equal(await warmUp(checked, { sha256, clock: slowClock() }), 4 * (3000 + 512))
-  // With the engine of ShredStream Decoded: into memory of the rehearsal, not into the engine's.
+  // With the engine of ShredStream Decoded: into memory of the warm-up, not into the engine's.
   const decodedInput = createInputMemory(16)
   assert.equal(await warmUp({ ...OPTIONS, decodedInput }, { sha256, clock: slowClock() }), 4 * 3000)
   assert.deepEqual([openInputReader(decodedInput).discard(), openInputReader(decodedInput).dropped()], [0, 0])

@@ -1,4 +1,4 @@
-import { openUdpRehearsalPort } from '../../platform/udp/rehearsal-port.ts'
+import { openUdpWarmUpPort } from '../../platform/udp/warm-up-port.ts'
 import { encodeBase58 } from '../../solana/crypto/base58.ts'
 import { createSigningKey } from '../../solana/crypto/ed25519.ts'
 import { makeShreds } from '../../solana/shred/make.ts'
@@ -11,10 +11,10 @@ import { createSignatureMemory, openSignatureReader } from './signature-ring.ts'
 
 export type WarmUpDeps = Pick<RelayDeps, 'sha256' | 'lanes' | 'clock'>
 
-/** Packets that pass in a rehearsal without signatures, in batches of 1 to BATCH_MAX. */
+/** Packets that pass in a round without signatures, in batches of 1 to BATCH_MAX. */
 const PACKETS = 3000
 const BATCH_MAX = 8
-/** Rehearsals of each kind: code compiled for one relay only would be undone by the next. */
+/** Rounds of each kind, each with a new relay: V8 discards code that was compiled for the functions of one instance only. */
 const ROUNDS = 4
 /** A slow machine starts with code that is not compiled to the end. */
 const TIME_MS_MAX = 1000
@@ -43,9 +43,9 @@ export async function warmUp(options: RelayOptions, { sha256, lanes, clock }: Wa
   const endMs = clock.monotonicMs() + TIME_MS_MAX
   let passed = 0
 
-  async function rehearse(signatures: RelayOptions['signatures'], count: number, round: number): Promise<void> {
+  async function runRound(signatures: RelayOptions['signatures'], count: number, round: number): Promise<void> {
     let given = 0
-    // In the first rehearsal the relay checks signatures itself, then as with a checking thread, which is this one.
+    // In the first round the relay checks signatures itself, then as with a checking thread, which is this one.
     const signatureMemory = signatures === 'auto' && round > 0 ? createSignatureMemory() : undefined
     const reader = signatureMemory && openSignatureReader(signatureMemory)
     reader?.setAlive(true)
@@ -64,7 +64,7 @@ export async function warmUp(options: RelayOptions, { sha256, lanes, clock }: Wa
       }
       return batch
     }
-    using port = openUdpRehearsalPort(
+    using port = openUdpWarmUpPort(
       { ...options.port, listen: { host: '0.0.0.0', port: 0 }, spareCells: signatureMemory && HELD_PACKETS_MAX },
       { clock, next, isSecondKind: round % 2 === 1 },
     )
@@ -96,8 +96,8 @@ export async function warmUp(options: RelayOptions, { sha256, lanes, clock }: Wa
   }
 
   for (let round = 0; round < ROUNDS; round++) {
-    if (options.signatures === 'auto') await rehearse('auto', packets.length, round)
-    await rehearse('off', PACKETS, round)
+    if (options.signatures === 'auto') await runRound('auto', packets.length, round)
+    await runRound('off', PACKETS, round)
     for (const packet of packets) packet[SLOT_AT] = FIRST_SLOT & 0xff
   }
   return passed

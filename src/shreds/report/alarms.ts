@@ -3,7 +3,7 @@ import type { RelayReport } from '../relay/protocol.ts'
 
 /** Conditions reported to the operator as `sluice_shreds_alarm` and in the log. */
 export const ALARMS = [
-  /** No source has sent anything for `sourceLostMs`. Without a first packet it is raised only while somebody should get shreds. */
+  /** No source has sent anything for `sourceLostMs`. Without a first packet it is raised only while there is a lease. */
   'source-lost',
   /** Many packets are of old slots, relayed or not: a source replays or lags. */
   'old-slots',
@@ -25,7 +25,7 @@ export type Alarm = (typeof ALARMS)[number]
 export type Alarms = {
   /** Adds the counts of a report. */
   record(report: RelayReport, nowMs: number): void
-  /** Evaluates the last second. `hasLeases`: shreds should be sent to somebody. */
+  /** Evaluates the last second. `hasLeases`: there are destinations to send shreds to. */
   tick(nowMs: number, hasLeases?: boolean): void
   raised(): readonly Alarm[]
 }
@@ -50,7 +50,7 @@ const CLEAR_AFTER_MS = 10_000
 export function createAlarms(options: { readonly sourceLostMs: number }, { log, onChange }: AlarmsDeps): Alarms {
   const raisedAt = new Map<Alarm, number>()
   let receivedAtMs: number | undefined
-  /** Since when somebody waits for a first packet. */
+  /** Since when there have been leases and no first packet. */
   let waitingSinceMs: number | undefined
   let overruns = 0
   let second = newSecond()

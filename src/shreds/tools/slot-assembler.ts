@@ -97,9 +97,9 @@ type OpenSlot = {
   readonly completeSets: Set<number>
   readonly firstMs: number
   lastMs: number
-  wholeMs: number | undefined
+  completeMs: number | undefined
   data: number
-  code: number
+  coding: number
   duplicates: number
   /** Index of the last data shred, once known. */
   lastIndex: number | undefined
@@ -121,7 +121,7 @@ export function createSlotAssembler(options: SlotAssemblerOptions): SlotAssemble
 
   function close(slot: OpenSlot): void {
     open.delete(slot.slot)
-    held -= slot.data + slot.code
+    held -= slot.data + slot.coding
     closed.add(slot.slot)
     if (closed.size > CLOSED_MAX) closed.delete(closed.values().next().value as number)
     finished.push(summaryOf(slot, options))
@@ -137,9 +137,9 @@ export function createSlotAssembler(options: SlotAssemblerOptions): SlotAssemble
       completeSets: new Set(),
       firstMs: atMs,
       lastMs: atMs,
-      wholeMs: undefined,
+      completeMs: undefined,
       data: 0,
-      code: 0,
+      coding: 0,
       duplicates: 0,
       lastIndex: undefined,
     }
@@ -213,9 +213,9 @@ export function createSlotAssembler(options: SlotAssemblerOptions): SlotAssemble
       if (shred.kind === 'data') {
         slot.data += 1
         if (isLastInSlot(shred)) slot.lastIndex = shred.index
-      } else slot.code += 1
+      } else slot.coding += 1
       complete(slot, set)
-      if (slot.wholeMs === undefined && isComplete(slot)) slot.wholeMs = atMs
+      if (slot.completeMs === undefined && isComplete(slot)) slot.completeMs = atMs
       while (open.size > options.slotsMax || held > options.shredsMax)
         close(open.get(Math.min(...open.keys())) as OpenSlot)
       return 'new'
@@ -225,7 +225,8 @@ export function createSlotAssembler(options: SlotAssemblerOptions): SlotAssemble
       const behind = Math.ceil(BEHIND_MS / (options.slotMs?.() ?? SLOT_MS_DEFAULT))
       // A complete slot stays open until all its shreds have arrived, so that its counts include them.
       for (const slot of [...open.values()]) {
-        const isFull = slot.wholeMs !== undefined && slot.data + slot.code >= setsOf(slot) * 2 * FEC_SET_DATA_SHREDS
+        const isFull =
+          slot.completeMs !== undefined && slot.data + slot.coding >= setsOf(slot) * 2 * FEC_SET_DATA_SHREDS
         if (isFull || slot.slot < newest - behind) close(slot)
       }
       return takeFinished()
@@ -255,29 +256,30 @@ function summaryOf(slot: OpenSlot, options: SlotAssemblerOptions): SlotSummary {
     if (index > next && gaps.length < GAPS_MAX) gaps.push([next, index - 1])
     next = index + 1
   }
-  const isWhole = isCompleteSlot(ordered)
+  const isComplete = isCompleteSlot(ordered)
   const first = ordered[0]
   const headerParent = first && slot.slot - first.parentOffset
-  const block = isWhole ? rebuildBlock(ordered, headerParent, options) : undefined
+  const block = isComplete ? rebuildBlock(ordered, headerParent, options) : undefined
   if (block !== undefined) options.onBlock?.(slot.slot, block.batches)
+  const consistent = best.reduce((sum, { shreds }) => sum + shreds.size, 0)
   return {
     slot: slot.slot,
     parentSlot: block === undefined ? headerParent : block.summary.parentSlot,
     version: slot.version,
     data: slot.data,
-    code: slot.code,
+    code: slot.coding,
     recovered: Math.max(0, data.size - slot.data),
     missing,
     gaps,
     duplicates: slot.duplicates,
     sets: best.length,
-    odd: slot.data + slot.code - best.reduce((sum, { shreds }) => sum + shreds.size, 0),
+    odd: slot.data + slot.coding - consistent,
     signature: signatureStateOf(best),
-    isWhole,
+    isWhole: isComplete,
     block: block?.summary,
     firstMs: slot.firstMs,
     lastMs: slot.lastMs,
-    wholeMs: slot.wholeMs,
+    wholeMs: slot.completeMs,
   }
 }
 

@@ -81,7 +81,7 @@ export class FecSetTrees {
 
   /** Whether the root computed last is that of the tree. */
   isComputedRoot(tree: number): boolean {
-    return isEqual(this.roots, tree * ROOT_BYTES, this.#sha256.output, 0, ROOT_BYTES)
+    return isEqualAt(this.roots, tree * ROOT_BYTES, this.#sha256.output, 0, ROOT_BYTES)
   }
 
   /**
@@ -151,7 +151,7 @@ export class FecSetTrees {
   }
 
   #isNode(node: number, from: Uint8Array, at: number): boolean {
-    return isEqual(this.#nodes, node * PROOF_ENTRY_BYTES, from, at, PROOF_ENTRY_BYTES)
+    return isEqualAt(this.#nodes, node * PROOF_ENTRY_BYTES, from, at, PROOF_ENTRY_BYTES)
   }
 }
 
@@ -182,7 +182,8 @@ function positionOf({ layout, index, fecSetIndex }: ShredHead): number {
   return index - fecSetIndex + (layout.kind === 'data' ? 0 : FEC_SET_DATA_SHREDS)
 }
 
-function isEqual(a: Uint8Array, aAt: number, b: Uint8Array, bAt: number, length: number): boolean {
+/** Whether both have the same bytes there. */
+export function isEqualAt(a: Uint8Array, aAt: number, b: Uint8Array, bAt: number, length: number): boolean {
   for (let i = 0; i < length; i++) if (a[aAt + i] !== b[bAt + i]) return false
   return true
 }

@@ -78,7 +78,7 @@ export async function openSender({ config, loaded }: ServiceSettings, deps: Send
         tipAccounts,
         listener: listenerOf(config.sender, loaded.folder, deps.memory.mayAccept),
         // A trial starts faster.
-        isRehearsed: !isTrialOnly,
+        isWarmedUp: !isTrialOnly,
       },
       {
         upstream: upstreams.shared,

@@ -173,7 +173,7 @@ function printTotals(context: CliContext, totals: ListenTotals): void {
 
 function latencyWords({ latencyMsP50, latencyMsP99 }: ListenTotals): string | undefined {
   if (latencyMsP50 === undefined || latencyMsP99 === undefined) return undefined
-  return `p50 ${Math.round(latencyMsP50)} ms, p99 ${Math.round(latencyMsP99)} ms behind the earliest slot's pace`
+  return `p50 ${Math.round(latencyMsP50)} ms, p99 ${Math.round(latencyMsP99)} ms after the time expected from the earliest slot`
 }
 
 /** A file in chunks, decompressed if necessary. A truncated gzip file yields everything before the cut and sets `damage`. */

@@ -33,8 +33,8 @@ export async function verifyDestination(
   await using on = await openOperations(destinations, this, flags)
   if (code !== undefined) return show(this, flags, await on.prove({ subscription, code }), 'proven by its code')
   const challenged = await on.challenge(subscription)
-  const isNew = 'challenged again: it has 15 minutes to echo the code'
-  show(this, flags, challenged, challenged.isFresh ? 'already challenged, waiting for the echo' : isNew)
+  const renewed = 'challenged again: it has 15 minutes to echo the code'
+  show(this, flags, challenged, challenged.isFresh ? 'already challenged, waiting for the echo' : renewed)
 }
 
 export async function pauseDestination(this: CliContext, flags: ChangeFlags, subscription: string): Promise<void> {

@@ -1,22 +1,22 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { createRandom, repeatsOf, seedOf } from '../../../test/support/property.ts'
-import { createTestLanes } from '../../../test/support/sha256-lanes.ts'
-import { blockPackets, LEADER, LEADER_ID, VERSION } from '../../../test/support/shreds.ts'
-import { BATCH_PACKETS, CELL_BYTES, type PacketArena } from '../../platform/udp/port.ts'
-import { createSigningKey, importPublicKey, verifyEd25519 } from '../../solana/crypto/ed25519.ts'
-import { createNodeSha256 } from '../../solana/crypto/node-sha256.ts'
-import type { Batch } from './fan-out.ts'
-import { CHECK_LATE_MS, LATE_PAUSE_MS } from './pending-checks.ts'
-import { createSelector } from './select.ts'
+import { createRandom, repeatsOf, seedOf } from '../../../../test/support/property.ts'
+import { createTestLanes } from '../../../../test/support/sha256-lanes.ts'
+import { blockPackets, LEADER, LEADER_ID, VERSION } from '../../../../test/support/shreds.ts'
+import { BATCH_PACKETS, CELL_BYTES, type PacketArena } from '../../../platform/udp/port.ts'
+import { createSigningKey, importPublicKey, verifyEd25519 } from '../../../solana/crypto/ed25519.ts'
+import { createNodeSha256 } from '../../../solana/crypto/node-sha256.ts'
+import { CHECK_LATE_MS, LATE_PAUSE_MS } from '../pending-checks.ts'
 import {
   CHECKS_MAX,
   createSignatureMemory,
   openSignatureReader,
   openSignatureSubmitter,
   type SignatureReader,
-} from './signature-ring.ts'
-import { createVerifier } from './verify.ts'
+} from '../signature-ring.ts'
+import { createVerifier } from '../verify.ts'
+import type { RelayedBatch } from './relayed-batch.ts'
+import { createSelector } from './select.ts'
 
 const LIMITS = { shredsPerSlotMax: 32_768, window: { backSlots: 64, aheadSlots: 32 } }
 const SCHEDULE_END = 10_000
@@ -57,7 +57,7 @@ function start(
   const options = { version, signatures: 'auto', limits: LIMITS, limitsMax: LIMITS, sources: 1 } as const
   const selector = createSelector(arena, options, verifier)
   const sent: string[] = []
-  const note = ({ order, data, coding }: Batch): void => {
+  const note = ({ order, data, coding }: RelayedBatch): void => {
     for (const cell of order.subarray(0, data + coding))
       sent.push(textOf(arena.bytes.subarray(cell * CELL_BYTES), arena.lengths[cell] as number))
   }

@@ -11,11 +11,14 @@ const H_LENGTH = 56
 const CONTROL_TYPE = 12
 const CONTROL_TIME = 16
 
-export type RehearsalDeps = {
+export type WarmUpPortDeps = {
   readonly clock: Pick<Clock, 'monotonicMs'>
   /** The packets of the next batch. */
   next(): readonly Uint8Array[]
-  /** V8 compiles a function that is always the same one into its caller, and undoes that at the first other one. So rehearsals have functions of two kinds. */
+  /**
+   * V8 compiles a function that is always the same one into its caller, and undoes that at the first other one. So the rounds of a warm-up have functions of
+   * two kinds.
+   */
   readonly isSecondKind: boolean
 }
 
@@ -23,9 +26,9 @@ export type RehearsalDeps = {
  * A port over the code of the engine `sendmmsg` that makes no system call: it receives what `next` returns, and sends nothing. Code that has run on it is
  * compiled before the first packet of the network comes. The source of all packets is 0.0.0.0.
  */
-export function openUdpRehearsalPort(
+export function openUdpWarmUpPort(
   options: Omit<UdpPortOptions, 'sources'>,
-  { clock, next, isSecondKind }: RehearsalDeps,
+  { clock, next, isSecondKind }: WarmUpPortDeps,
 ): UdpPort {
   let bytes = new Uint8Array(0)
   let words = new Int32Array(0)

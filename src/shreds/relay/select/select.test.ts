@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { blockPackets, LEADER_ID, VERSION } from '../../../test/support/shreds.ts'
-import { CELL_BYTES, type PacketArena } from '../../platform/udp/port.ts'
-import { createNodeSha256 } from '../../solana/crypto/node-sha256.ts'
+import { blockPackets, LEADER_ID, VERSION } from '../../../../test/support/shreds.ts'
+import { CELL_BYTES, type PacketArena } from '../../../platform/udp/port.ts'
+import { createNodeSha256 } from '../../../solana/crypto/node-sha256.ts'
+import { createVerifier } from '../verify.ts'
 import { createSelector } from './select.ts'
-import { createVerifier } from './verify.ts'
 
 const CELLS = 4
 const LIMITS = { shredsPerSlotMax: 32_768, window: { backSlots: 64, aheadSlots: 32 } }
@@ -111,10 +111,10 @@ test('a packet without a known leader moves nothing while signed packets arrive,
   assert.equal(take(blockPackets(10_020).slice(0, 1)).data, 1)
   assert.equal(take(blockPackets(10_050).slice(0, 1)).data, 1)
   assert.equal(take(blockPackets(10_080).slice(0, 1)).data, 1)
-  assert.deepEqual([...selector.marks.apart.subarray(0, 1), ...selector.marks.unchecked.subarray(0, 1)], [1, 1])
+  assert.deepEqual([...selector.marks.offMainChain.subarray(0, 1), ...selector.marks.unchecked.subarray(0, 1)], [1, 1])
   assert.equal(selector.window.newest(), 9990)
   assert.equal(take(blockPackets(9991).slice(0, 1)).data, 1, 'the signed packets are relayed as before')
-  assert.deepEqual([...selector.marks.apart.subarray(0, 1), ...selector.marks.unchecked.subarray(0, 1)], [0, 0])
+  assert.deepEqual([...selector.marks.offMainChain.subarray(0, 1), ...selector.marks.unchecked.subarray(0, 1)], [0, 0])
   const { counts } = selector.takeCounts()
   assert.deepEqual([counts.relayed, counts.unchecked, counts.dropped.late], [8, 3, 0])
 })
@@ -127,7 +127,7 @@ test('packets of a cluster that goes on at lower slots have another generation',
   offer(blockPackets(5000), 1000)
   assert.equal(selector.marks.generation[0], 0)
   offer(blockPackets(10, { sets: 3 }), 20_000)
-  assert.deepEqual([selector.marks.generation[0], selector.marks.apart[0], selector.window.newest()], [1, 0, 10])
+  assert.deepEqual([selector.marks.generation[0], selector.marks.offMainChain[0], selector.window.newest()], [1, 0, 10])
 })
 
 test('counts packets of a lagging source that are relayed beside the live feed', () => {

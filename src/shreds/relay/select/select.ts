@@ -1,23 +1,24 @@
-import { BATCH_PACKETS, CELL_BYTES, type PacketArena } from '../../platform/udp/port.ts'
-import { createShredHead, type ShredFault, type ShredHead, scanShred } from '../../solana/shred/shred.ts'
-import { createDedupe } from './dedupe.ts'
-import type { Batch } from './fan-out.ts'
-import { createHeldPackets } from './held-packets.ts'
-import { type DropReason, newRelayCounts, type RelayCounts, type RelayOptions } from './protocol.ts'
-import { createRelayWindow, type RelayWindow } from './relay-window.ts'
-import type { SlotLimits } from './slot-limits.ts'
-import type { WindowVerdict } from './slot-window.ts'
-import type { Verifier } from './verify.ts'
+import { BATCH_PACKETS, CELL_BYTES, type PacketArena } from '../../../platform/udp/port.ts'
+import { createShredHead, type ShredHead, scanShred } from '../../../solana/shred/shred.ts'
+import { createDedupe } from '../dedupe.ts'
+import { createHeldPackets } from '../held-packets.ts'
+import { type DropReason, newRelayCounts, type RelayCounts, type RelayOptions } from '../protocol.ts'
+import { createRelayWindow, type RelayWindow } from '../relay-window.ts'
+import type { SlotLimits } from '../slot-limits.ts'
+import type { WindowVerdict } from '../slot-window.ts'
+import type { Verifier } from '../verify.ts'
+import { createBatchPreparation } from './prepare-batch.ts'
+import { createBatchBuilder, type RelayedBatch } from './relayed-batch.ts'
 
 /** Selects the packets to relay: from an allowed source, well-formed, current, not a duplicate, and signed by the leader, checked in this order. */
 export type Selector = {
   /** Checks the first `count` packets of the arena. The result is valid until the next call. A packet whose FEC set is being checked is held. */
-  select(count: number, nowMs: number): Batch
+  select(count: number, nowMs: number): RelayedBatch
   /**
    * Held packets whose FEC set is known to be signed by now; undefined without one. The result is valid until the next call. To be called at each tick, also
    * while nothing is held (pending-checks.ts).
    */
-  release(nowMs: number): Batch | undefined
+  release(nowMs: number): RelayedBatch | undefined
   /** Whether packets are held. */
   isHolding(): boolean
   readonly window: RelayWindow
@@ -33,7 +34,7 @@ export type PacketMarks = {
   /** 1 for a packet whose signature was not checked, because the leader is not known or checks are off. */
   readonly unchecked: Uint8Array
   /** 1 for a packet of a slot far ahead of the main chain, or of another version. */
-  readonly apart: Uint8Array
+  readonly offMainChain: Uint8Array
   /** The generation of the main chain (relay-window.ts) when the packet was selected, modulo 256. */
   readonly generation: Uint8Array
   /** That of now. */
@@ -66,61 +67,22 @@ export function createSelector(arena: PacketArena, options: SelectorOptions, ver
     shredsPerSlotMax: limitsMax.shredsPerSlotMax,
   })
   const isChecking = options.signatures === 'auto'
-  /** By cell of a batch: its header, and what is wrong with its format. */
-  const heads = Array.from({ length: BATCH_PACKETS }, createShredHead)
-  const faults: (ShredFault | undefined)[] = Array.from({ length: BATCH_PACKETS }, () => undefined)
-  const hashedCells = new Uint16Array(BATCH_PACKETS)
+  const prepared = createBatchPreparation(arena, { window, dedupe, verifier })
+  const { heads, faults } = prepared
   const releasedHead = createShredHead()
   /** The header of the packet that is being processed. */
   let head = releasedHead
   const held = createHeldPackets(arena)
-  const codingCells = new Uint16Array(BATCH_PACKETS)
   const marks: PacketMarks = {
     unchecked: new Uint8Array(lengths.length),
-    apart: new Uint8Array(lengths.length),
+    offMainChain: new Uint8Array(lengths.length),
     generation: new Uint8Array(lengths.length),
     latestGeneration: () => window.generation() & 0xff,
   }
   const { unchecked } = marks
-  const batch: Batch = {
-    order: new Uint16Array(BATCH_PACKETS),
-    data: 0,
-    coding: 0,
-    slots: new Float64Array(BATCH_PACKETS),
-    slotCount: 0,
-    duplicates: 0,
-  }
+  const batch = createBatchBuilder()
   let counts = newRelayCounts()
   let perSource = Array.from({ length: options.sources }, () => 0)
-
-  /** Reads the headers of the packets that the port has received. */
-  function scanBatch(count: number): void {
-    for (let cell = 0; cell < count; cell++) {
-      if ((sources[cell] as number) < 0) continue
-      const packetHead = heads[cell] as ShredHead
-      faults[cell] = scanShred(bytes, cell * CELL_BYTES, lengths[cell] as number, packetHead, shredsPerSlotMax)
-    }
-  }
-
-  /**
-   * Hashes the packets that will be verified, as far as can be known before those in front of them are processed. A flood of packets that are dropped
-   * costs no hashes; one that is left out here by mistake is hashed alone.
-   */
-  function hashBatch(count: number, nowMs: number): void {
-    let hashed = 0
-    let checksLeft = verifier.failuresLeft(nowMs)
-    const isLimited = checksLeft < count
-    for (let cell = 0; cell < count; cell++) {
-      if ((sources[cell] as number) < 0 || faults[cell] !== undefined) continue
-      const at = cell * CELL_BYTES
-      const packetHead = heads[cell] as ShredHead
-      if (!window.isCurrent(packetHead.slot, packetHead.version) || !verifier.hasLeader(packetHead.slot)) continue
-      if (dedupe.has(words, at >> 2, packetHead)) continue
-      if (isLimited && !verifier.isOfKnownSet(bytes, at, packetHead) && checksLeft-- < 1) continue
-      hashedCells[hashed++] = cell
-    }
-    verifier.hashLeaves(bytes, hashedCells, hashed, heads)
-  }
 
   /** Checks the packet in this arena cell, whose header was read. */
   function processPacket(cell: number, nowMs: number): Outcome {
@@ -172,7 +134,7 @@ export function createSelector(arena: PacketArena, options: SelectorOptions, ver
     const { slot, version } = head
     if (!dedupe.add(words, (cell * CELL_BYTES) >> 2, head)) return 'conflicting'
     window.advance(slot, version, nowMs, unchecked[cell] === 0)
-    marks.apart[cell] = window.isOfMainChain(slot, version) ? 0 : 1
+    marks.offMainChain[cell] = window.isOfMainChain(slot, version) ? 0 : 1
     marks.generation[cell] = window.generation()
     if (window.isBehindMainChain(slot, version)) counts.behind += 1
     return 'relay'
@@ -196,35 +158,16 @@ export function createSelector(arena: PacketArena, options: SelectorOptions, ver
     return record(cell, nowMs)
   }
 
-  function beginBatch(): void {
-    batch.data = 0
-    batch.coding = 0
-    batch.slotCount = 0
-    batch.duplicates = 0
-  }
-
   /** Counts a packet, and adds it to the batch when it is relayed. */
   function addPacket(cell: number, outcome: Outcome): void {
     if (outcome === 'held') return
     if (outcome !== 'relay') {
       counts.dropped[outcome] += 1
-      if (outcome === 'duplicate') batch.duplicates += 1
+      if (outcome === 'duplicate') batch.addDuplicate()
       return
     }
     counts.relayed += 1
-    addSlot(head.slot)
-    if (head.layout.kind === 'data') batch.order[batch.data++] = cell
-    else codingCells[batch.coding++] = cell
-  }
-
-  function endBatch(): Batch {
-    for (let i = 0; i < batch.coding; i++) batch.order[batch.data + i] = codingCells[i] as number
-    return batch
-  }
-
-  function addSlot(slot: number): void {
-    for (let i = 0; i < batch.slotCount; i++) if (batch.slots[i] === slot) return
-    batch.slots[batch.slotCount++] = slot
+    batch.add(cell, head)
   }
 
   return {
@@ -235,26 +178,26 @@ export function createSelector(arena: PacketArena, options: SelectorOptions, ver
     },
     marks,
     select(count, nowMs) {
-      beginBatch()
+      batch.begin()
       counts.received += count
-      scanBatch(count)
-      if (isChecking && verifier.isHashingTogether) hashBatch(count, nowMs)
+      prepared.scan(count, shredsPerSlotMax)
+      if (isChecking && verifier.isHashingTogether) prepared.hash(count, nowMs)
       for (let cell = 0; cell < count; cell++) addPacket(cell, processPacket(cell, nowMs))
-      return endBatch()
+      return batch.end()
     },
     release(nowMs) {
       held.freeTaken()
       if (!isChecking) return undefined
       verifier.takeVerdicts(nowMs)
       releaseDecided()
-      beginBatch()
+      batch.begin()
       let taken = 0
       for (let cell = held.take(); cell >= 0; cell = held.take()) {
         addPacket(cell, processReleasedPacket(cell, nowMs))
         taken += 1
         if (taken === BATCH_PACKETS) break
       }
-      return taken === 0 ? undefined : endBatch()
+      return taken === 0 ? undefined : batch.end()
     },
     isHolding: () => held.count() > 0,
     takeCounts() {
