@@ -8,7 +8,6 @@ import type { UpstreamResponse } from '../../upstreams/response.ts'
 import type { ListenerMeter } from '../metrics.ts'
 import {
   errorResponse,
-  httpStatusOf,
   type Refusal,
   refuseFailure,
   refuseHeldBytes,
@@ -17,7 +16,7 @@ import {
 } from '../refusal.ts'
 import { type BatchPart, BatchSplice } from './batch-splice.ts'
 import type { Forward } from './forward.ts'
-import { jsonHeaders, rateLimitHeaders, refuse } from './http-response.ts'
+import { jsonHeaders, rateLimitHeaders, refuse, refuseWith } from './http-response.ts'
 import type { RpcItem, RpcRequest } from './request.ts'
 
 export type ForwardBatchDeps = {
@@ -120,12 +119,10 @@ export function createForwardBatch({
     lastLimit: Refusal | undefined,
   ): HttpResponse {
     if (parts.length === 0) return noContent(caller, cost)
-    const headers = jsonHeaders(access.quota(caller), cost)
-    const status = lastLimit === undefined ? 200 : httpStatusOf(lastLimit)
-    const retryAfter = lastLimit?.retryAfterSeconds ?? (status === 429 ? 1 : undefined)
-    const retry: Record<string, string> = retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }
-    const texts = parts.map((part) => ('text' in part ? part.text : ''))
-    return { status, headers: { ...headers, ...retry }, body: `[${texts.join(',')}]` }
+    const body = `[${parts.map((part) => ('text' in part ? part.text : '')).join(',')}]`
+    const quota = access.quota(caller)
+    if (lastLimit !== undefined) return refuseWith(body, lastLimit, { quota, cost })
+    return { status: 200, headers: jsonHeaders(quota, cost), body }
   }
 
   function forwardedResponse(

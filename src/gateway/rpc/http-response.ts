@@ -65,11 +65,20 @@ type RefusedCall = {
 export function refuse(
   refusal: Refusal,
   request: RefusableRequest,
-  { id = 'null', quota, cost = 0 }: RefusedCall = {},
+  { id = 'null', ...charge }: RefusedCall = {},
 ): HttpResponse {
-  const headers: Record<string, string> = { ...JSON_TYPE }
-  if (refusal.code === 'unauthorized') headers['www-authenticate'] = 'Bearer'
+  return refuseWith(errorResponse(refusal, request, id), refusal, charge)
+}
+
+/** A response with this body, and the status and headers of the refusal. An invalid token has no quota, also where it was valid before the body came. */
+export function refuseWith(
+  body: string,
+  refusal: Refusal,
+  { quota, cost = 0 }: Pick<RefusedCall, 'quota' | 'cost'>,
+): HttpResponse {
+  const headers: Record<string, string> = body === '' ? {} : { ...JSON_TYPE }
   if (refusal.retryAfterSeconds !== undefined) headers['retry-after'] = String(refusal.retryAfterSeconds)
-  if (quota !== undefined) rateLimitHeaders(quota, cost, headers)
-  return { status: httpStatusOf(refusal), headers, body: errorResponse(refusal, request, id) }
+  if (refusal.code === 'unauthorized') headers['www-authenticate'] = 'Bearer'
+  else if (quota !== undefined) rateLimitHeaders(quota, cost, headers)
+  return { status: httpStatusOf(refusal), headers, body }
 }

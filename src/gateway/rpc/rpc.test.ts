@@ -29,8 +29,10 @@ function open(failure: UpstreamFailure) {
   const sent: string[] = []
   const expected: (string | undefined)[] = []
   let units = Number.POSITIVE_INFINITY
+  let isRevoked = false
   const access = {
     admit() {
+      if (isRevoked) return { ok: false, reason: 'revoked' }
       if (units < 5)
         return {
           ok: false,
@@ -66,6 +68,7 @@ function open(failure: UpstreamFailure) {
   return {
     charges: () => charges.size,
     setUnits: (left: number) => void (units = left),
+    revoke: () => void (isRevoked = true),
     clock,
     sent,
     expected,
@@ -191,4 +194,13 @@ test('a batch whose items fail their checks is refused where the plan has no uni
       [8, -32429],
     ],
   )
+})
+
+test('a token that is revoked before the body has come is refused as one that was revoked before the head', () => {
+  const on = open({ kind: 'no-upstream', isSent: false })
+  on.revoke()
+  for (const body of [CALL(1), `[${CALL(1)},${CALL(2)}]`]) {
+    const { status, headers } = on.respond(body)
+    assert.deepEqual([status, headers], [401, { 'content-type': 'application/json', 'www-authenticate': 'Bearer' }])
+  }
 })
