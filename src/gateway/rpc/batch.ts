@@ -4,7 +4,7 @@ import type { Charged, RemainingQuota } from '../../access/quota/charge.ts'
 import type { HeldBytes, HeldBytesLimit } from '../../platform/http/held-bytes.ts'
 import { type HttpResponse, PIECE_BYTES, type Responder } from '../../platform/http/server/post.ts'
 import { type RpcCall, writeCall } from '../../solana/json/json-rpc.ts'
-import type { UpstreamResponse } from '../../upstreams/response.ts'
+import type { NodeResponse } from '../../upstreams/response.ts'
 import type { ListenerMeter } from '../metrics.ts'
 import {
   errorResponse,
@@ -60,7 +60,6 @@ export function createForwardBatch({
     }
     const { parts, calls, charges, refusedCost, lastLimit } = admit(request, caller, batch)
     if (calls.length === 0) return responder.respond(ownResponse(caller, parts, refusedCost, lastLimit))
-    const cost = charges.reduce((sum, charged) => sum + charged.cost, refusedCost)
     const outgoing = {
       body: Buffer.from(`[${calls.map((call, at) => writeCall(call, sentIdOf(call, at))).join(',')}]`),
       methods: calls.map(({ method }) => method),
@@ -70,11 +69,14 @@ export function createForwardBatch({
     }
     forward(outgoing, (response) => {
       try {
-        const isRefunded = response.kind !== 'responded' && !response.isSent
-        if (isRefunded)
-          for (const [at, { method }] of calls.entries())
-            access.refund(caller, { interface: 'rpc', method }, charges[at])
-        responder.respond(forwardedResponse(request, caller, parts, isRefunded ? refusedCost : cost, response))
+        const cost = charges.reduce((sum, charged) => sum + charged.cost, refusedCost)
+        if (response.kind === 'responded')
+          return responder.respond(forwardedResponse(request, caller, parts, cost, response))
+        const failure = refuseFailure(response)
+        const texts = parts.map((part) => ('text' in part ? part : { text: errorResponse(failure, request, part.id) }))
+        if (response.isSent) return responder.respond(ownResponse(caller, texts, cost))
+        for (const [at, { method }] of calls.entries()) access.refund(caller, { interface: 'rpc', method }, charges[at])
+        responder.respond(ownResponse(caller, texts, refusedCost, lastLimit ?? failure))
       } catch (error) {
         responder.fail(error)
       }
@@ -111,17 +113,12 @@ export function createForwardBatch({
     return { parts, calls, charges, refusedCost, lastLimit }
   }
 
-  /** The response where nothing was forwarded; the status is that of the last refusal. */
-  function ownResponse(
-    caller: Caller,
-    parts: readonly BatchPart[],
-    cost: number,
-    lastLimit: Refusal | undefined,
-  ): HttpResponse {
+  /** The response without a node's; status and headers are those of `refusal`, where every call is refused. */
+  function ownResponse(caller: Caller, parts: readonly BatchPart[], cost: number, refusal?: Refusal): HttpResponse {
     if (parts.length === 0) return noContent(caller, cost)
     const body = `[${parts.map((part) => ('text' in part ? part.text : '')).join(',')}]`
     const quota = access.quota(caller)
-    if (lastLimit !== undefined) return refuseWith(body, lastLimit, { quota, cost })
+    if (refusal !== undefined) return refuseWith(body, refusal, { quota, cost })
     return { status: 200, headers: jsonHeaders(quota, cost), body }
   }
 
@@ -130,23 +127,20 @@ export function createForwardBatch({
     caller: Caller,
     parts: readonly BatchPart[],
     cost: number,
-    response: UpstreamResponse,
+    response: NodeResponse,
   ): HttpResponse {
-    const hasResponded = response.kind === 'responded'
     if (parts.length === 0) {
-      if (hasResponded) response.rest?.abort()
+      response.rest?.abort()
       return noContent(caller, cost)
     }
-    const failure = hasResponded ? refuseUpstream('no-upstream') : refuseFailure(response)
     const errorFor = (id: string, limit: HeldBytesLimit | undefined): string => {
-      const refusal = limit === undefined ? failure : refuseHeldResponse(limit, heldBytes.limits[limit])
-      if (limit !== undefined) meter.refused(limit, { subscription: caller.subscription.id, code: 'overloaded' })
-      return errorResponse(refusal, request, id)
+      if (limit === undefined) return errorResponse(refuseUpstream('no-upstream'), request, id)
+      meter.refused(limit, { subscription: caller.subscription.id, code: 'overloaded' })
+      return errorResponse(refuseHeldResponse(limit, heldBytes.limits[limit]), request, id)
     }
-    const source = hasResponded ? response : { body: NOTHING }
-    const splice = new BatchSplice(parts, source, { heldBytes, owner: caller.subscription.id, errorFor })
+    const splice = new BatchSplice(parts, response, { heldBytes, owner: caller.subscription.id, errorFor })
     const headers = jsonHeaders(access.quota(caller), cost)
-    if (hasResponded && response.rest !== undefined) return { status: 200, headers, body: '', rest: splice }
+    if (response.rest !== undefined) return { status: 200, headers, body: '', rest: splice }
     return { status: 200, headers, body: completeBody(splice) }
   }
 
@@ -154,8 +148,6 @@ export function createForwardBatch({
     return { status: 204, headers: rateLimitHeaders(access.quota(caller), cost), body: '' }
   }
 }
-
-const NOTHING = Buffer.alloc(0)
 
 /** Calls are forwarded under ids of the gateway, so that responses in any order, and to equal ids, are matched to their calls. */
 function sentIdOf({ id }: RpcCall, at: number): string | undefined {

@@ -94,7 +94,7 @@ test('a request that is too large for its node is refused as too large and not c
   const { id, error } = errorOf(single.body)
   assert.deepEqual([id, error.code, on.charges()], [7, -32413, 0])
   const batch = on.respond(`[${CALL(1)},${CALL(2)}]`)
-  assert.equal(batch.status, 200)
+  assert.equal(batch.status, 413)
   assert.deepEqual(
     (JSON.parse(String(batch.body)) as { id: number; error: { code: number } }[]).map((item) => [
       item.id,
@@ -203,4 +203,18 @@ test('a token that is revoked before the body has come is refused as one that wa
     const { status, headers } = on.respond(body)
     assert.deepEqual([status, headers], [401, { 'content-type': 'application/json', 'www-authenticate': 'Bearer' }])
   }
+})
+
+test('a batch of which no call was forwarded has the status and the headers of that refusal', () => {
+  const headOf = ({ status, headers }: HttpResponse) => [status, headers['retry-after'], headers['x-ratelimit-cost']]
+  const batch = `[${CALL(1)},${CALL(2)}]`
+  const overShare = open({ kind: 'over-share', isSent: false })
+  assert.deepEqual(headOf(overShare.respond(batch)), headOf(overShare.respond(CALL(1))))
+  assert.deepEqual(headOf(overShare.respond(batch)), [429, '2', '0'])
+  assert.deepEqual(headOf(open({ kind: 'no-upstream', isSent: false }).respond(batch)), [503, '2', '0'])
+  assert.deepEqual(headOf(open({ kind: 'timeout', isSent: true }).respond(batch)), [200, undefined, '10'])
+  // The limit of the plan comes before what happened to the other calls.
+  const limited = open({ kind: 'no-upstream', isSent: false })
+  limited.setUnits(5)
+  assert.deepEqual(headOf(limited.respond(batch)), [429, '1', '0'])
 })
