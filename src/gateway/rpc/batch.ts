@@ -115,10 +115,10 @@ export function createForwardBatch({
 
   /** The response without a node's; status and headers are those of `refusal`, where every call is refused. */
   function ownResponse(caller: Caller, parts: readonly BatchPart[], cost: number, refusal?: Refusal): HttpResponse {
-    if (parts.length === 0) return noContent(caller, cost)
-    const body = `[${parts.map((part) => ('text' in part ? part.text : '')).join(',')}]`
+    const body = parts.length === 0 ? '' : `[${parts.map((part) => ('text' in part ? part.text : '')).join(',')}]`
     const quota = access.quota(caller)
     if (refusal !== undefined) return refuseWith(body, refusal, { quota, cost })
+    if (body === '') return noContent(caller, cost)
     return { status: 200, headers: jsonHeaders(quota, cost), body }
   }
 

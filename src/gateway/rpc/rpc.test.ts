@@ -218,3 +218,14 @@ test('a batch of which no call was forwarded has the status and the headers of t
   limited.setUnits(5)
   assert.deepEqual(headOf(limited.respond(batch)), [429, '1', '0'])
 })
+
+test('a batch of notifications of which none was forwarded has no body, and the status and the headers of that refusal', () => {
+  const notification = '{"jsonrpc":"2.0","method":"getMultipleAccounts"}'
+  const batch = `[${notification},${notification}]`
+  const on = open({ kind: 'no-upstream', isSent: false })
+  const headOf = ({ status, headers, body }: HttpResponse) => [status, headers['retry-after'], body]
+  assert.deepEqual(headOf(on.respond(batch)), [503, '2', ''])
+  on.setUnits(0)
+  assert.deepEqual(headOf(on.respond(batch)), [429, '1', ''])
+  assert.deepEqual(headOf(open({ kind: 'timeout', isSent: true }).respond(batch)), [204, undefined, ''])
+})
