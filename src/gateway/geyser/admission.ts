@@ -23,10 +23,12 @@ export type GeyserAdmission = {
 }
 
 export type Admitted = {
-  /** For the response: what is left of the quota. */
+  /** For the response: what is left of the quota, and what stays charged. */
   readonly rateLimits: Readonly<Record<string, string>>
   /** Returns the permit. */
   release(): void
+  /** Reverts the charge of a call that was not forwarded, once. */
+  refund(): void
 }
 
 /** How a call that is open is ended. */
@@ -37,7 +39,7 @@ export type EndableCall = {
 }
 
 export type GeyserAdmissionDeps = {
-  readonly access: Pick<Access, 'admit' | 'permits' | 'quota'>
+  readonly access: Pick<Access, 'admit' | 'permits' | 'quota' | 'refund'>
   readonly clock: Clock
   readonly meter: Pick<StreamMeter, 'request' | 'refused'>
   readonly resetGuard: Pick<ResetFloodGuard, 'isOverLimit'>
@@ -130,7 +132,20 @@ export function createGeyserAdmission(
       const charging = charge(caller, charged)
       if (charging.ok) {
         call.onClose(release)
-        return { rateLimits: rateLimitHeaders(charging, charging.cost), release }
+        let rateLimits = rateLimitHeaders(charging, charging.cost)
+        let isRefunded = false
+        return {
+          get rateLimits() {
+            return rateLimits
+          },
+          release,
+          refund() {
+            if (isRefunded) return
+            isRefunded = true
+            access.refund(caller, charged, charging)
+            rateLimits = rateLimitHeaders(access.quota(caller), 0)
+          },
+        }
       }
       release()
       if (charging.isDelayed) return endAfterDelay(call, () => call.end(charging.status))

@@ -50,7 +50,7 @@ export type GeyserCalls = Disposable & {
 }
 
 /** An admitted call that is being opened. */
-type Opening = Pick<AdmittedCall, 'call' | 'caller' | 'charged'> & {
+type Opening = Pick<AdmittedCall, 'call' | 'caller' | 'admitted'> & {
   readonly metadata: Readonly<Record<string, string>>
   /** The call, once it is open: its node may be drained before. */
   readonly started: { call?: GeyserCall }
@@ -79,8 +79,8 @@ export function createGeyserCalls(options: GeyserCallsOptions, deps: GeyserCalls
     call.end({ code: GrpcCode.internal, message: 'internal error' })
   }
 
-  function refundNoUpstream({ caller, charged }: Opening): GrpcStatus {
-    access.refund(caller, charged)
+  function refundNoUpstream({ caller, admitted }: Opening): GrpcStatus {
+    admitted.refund()
     return grpcStatusOf(refuseUpstream('no-upstream'), access.quota(caller))
   }
 
@@ -90,7 +90,7 @@ export function createGeyserCalls(options: GeyserCallsOptions, deps: GeyserCalls
   }
 
   function openUnary(opening: Opening): GrpcStream {
-    const { call, caller, charged, metadata, started } = opening
+    const { call, caller, metadata, started } = opening
     return openWithCompleteRequest({
       async open() {
         // A client that leaves ends its request too.
@@ -101,11 +101,7 @@ export function createGeyserCalls(options: GeyserCallsOptions, deps: GeyserCalls
         started.call?.openedAt(found.node)
         return found
       },
-      cancel(stream) {
-        // Its request was not forwarded.
-        if (started.call?.hasTimedOut === true) access.refund(caller, charged)
-        cancelOpened(stream, opening)
-      },
+      cancel: (stream) => cancelOpened(stream, opening),
       onError: (error) => fail(call, error),
     })
   }
@@ -121,7 +117,7 @@ export function createGeyserCalls(options: GeyserCallsOptions, deps: GeyserCalls
     const upstream = () => upstreams.of(caller.nodeUser)
     const metadata = singleValues(call.metadata)
     const started: Opening['started'] = {}
-    const opening: Opening = { call, caller, charged, metadata, started }
+    const opening: Opening = { call, caller, admitted, metadata, started }
     const mayMove = method === 'Subscribe' && caller.limits.grpcResume
     const isMovable = mayMove ? () => started.call?.isMovable === true : undefined
     const opened =

@@ -77,7 +77,6 @@ export class GeyserCall {
   #node: UpstreamNode | undefined
   #atNodeSinceMs: number
   #hasRequest = false
-  #hasTimedOut = false
 
   constructor(opened: AdmittedCall, options: GeyserCallOptions, deps: GeyserCallDeps) {
     this.isStream = opened.isStream
@@ -102,11 +101,6 @@ export class GeyserCall {
   /** The request of the call, which is unary, is complete. */
   requested(): void {
     this.#hasRequest = true
-  }
-
-  /** Whether the call, which is unary, ended because its time was over. */
-  get hasTimedOut(): boolean {
-    return this.#hasTimedOut
   }
 
   /** The call, which is unary, was opened at a node. */
@@ -142,8 +136,10 @@ export class GeyserCall {
   }
 
   #onDeadline(): void {
-    this.#hasTimedOut = true
-    this.end(this.#hasRequest ? TIMED_OUT : NOT_REQUESTED)
+    if (!this.#hasRequest) return this.end(NOT_REQUESTED)
+    // No node has got the request.
+    if (this.#node === undefined) this.#opened.admitted.refund()
+    this.end(TIMED_OUT)
   }
 
   #createGate(): RequestGate {
@@ -167,7 +163,7 @@ export class GeyserCall {
     return new StreamRelay({
       call,
       nodeStream: stream,
-      metadata: admitted.rateLimits,
+      metadata: () => admitted.rateLimits,
       monotonicMs: () => clock.monotonicMs(),
       meter: metrics.grpc,
       onSent: (bytes) => access.countBytes(caller, 'grpc', bytes),
@@ -203,10 +199,10 @@ export class GeyserCall {
   }
 
   #onRefused({ rule, code, isFirst, bytes }: RefusedMessage): void {
-    const { access, metrics, freeRefusals } = this.#deps
-    const { caller, charged } = this.#opened
+    const { metrics, freeRefusals } = this.#deps
+    const { caller, admitted } = this.#opened
     const subscription = caller.subscription.id
-    if (isFirst && freeRefusals.take(subscription, bytes)) access.refund(caller, charged)
+    if (isFirst && freeRefusals.take(subscription, bytes)) admitted.refund()
     metrics.grpc.refused(rule, { subscription, code })
   }
 

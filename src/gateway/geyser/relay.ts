@@ -14,8 +14,8 @@ export type NodeLoss = 'lost' | 'silent'
 export type RelayDeps = {
   readonly call: GrpcCall
   readonly nodeStream: GrpcStream
-  /** Sent with the response headers. */
-  readonly metadata: Readonly<Record<string, string>>
+  /** Sent with the response headers, and again at the end where it has changed. */
+  readonly metadata: () => Readonly<Record<string, string>>
   readonly monotonicMs: () => number
   readonly meter: Pick<StreamMeter, 'messagesOut' | 'bytesOut'>
   /** Called with the bytes of messages as they are written, without their prefixes. A message may be written in several parts. */
@@ -72,6 +72,7 @@ export class StreamRelay {
   #lastSlot: number | undefined
   /** As sent to the customer; undefined before the response headers. */
   #encoding: string | undefined
+  #sentMetadata: Readonly<Record<string, string>> | undefined
   #lastDataMs: number
   #movedFromSlots: number[] = []
   #moves = 0
@@ -124,8 +125,8 @@ export class StreamRelay {
   end(status: GrpcStatus): void {
     if (this.#isOver) return
     const moved = this.#moves === 0 ? {} : { [MOVED_TRAILER]: this.#movedFromSlots.join(',') }
-    // Before headers were sent, the status carries their metadata.
-    const trailers = { ...(this.#encoding === undefined ? this.#deps.metadata : {}), ...status.metadata, ...moved }
+    const metadata = this.#deps.metadata()
+    const trailers = { ...(metadata === this.#sentMetadata ? {} : metadata), ...status.metadata, ...moved }
     this.#deps.call.end({ ...status, metadata: trailers })
     this.#finish(status)
   }
@@ -182,11 +183,13 @@ export class StreamRelay {
   }
 
   #onHeaders(headers: GrpcCall['metadata']): void {
-    const { call, metadata } = this.#deps
     const passed = passedHeaders(headers)
     // The encoding was sent to the client and cannot change.
     if (this.#encoding !== undefined && this.#encoding !== passed['grpc-encoding']) return this.loseNode('lost')
-    if (this.#encoding === undefined) call.sendHeaders({ ...passed, ...metadata })
+    if (this.#encoding === undefined) {
+      this.#sentMetadata = this.#deps.metadata()
+      this.#deps.call.sendHeaders({ ...passed, ...this.#sentMetadata })
+    }
     this.#encoding = passed['grpc-encoding']
   }
 
