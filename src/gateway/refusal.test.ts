@@ -26,7 +26,7 @@ test('a call over a rate has limit, size, cost and time, and the same in the mes
   assert.equal(refusal.retryAfterSeconds, 2)
   assert.match(
     String(grpcStatusOf(refusal).message),
-    /15 .*; limit: unitsPerSecond; try again in 1201 ms \(2026-11-18T00:00:01\.200Z\)$/,
+    /15 .*; limit: unitsPerSecond; cost: 30; try again in 1201 ms \(2026-11-18T00:00:01\.200Z\)$/,
   )
 })
 
@@ -35,5 +35,5 @@ test('a call without a permit has limit, size, cost and time too', () => {
   const { data, retryAfterSeconds } = refusal
   assert.deepEqual(data, { reason: 'connections', limit: 'grpcStreams', size: 1, cost: 10, retryAfterMs: 5000 })
   assert.equal(retryAfterSeconds, 5)
-  assert.match(String(grpcStatusOf(refusal).message), /; limit: grpcStreams; try again in 5000 ms$/)
+  assert.match(String(grpcStatusOf(refusal).message), /; limit: grpcStreams; cost: 10; try again in 5000 ms$/)
 })

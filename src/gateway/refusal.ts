@@ -159,25 +159,27 @@ export function refuseUpstream(code: 'no-upstream' | 'upstream-timeout' | 'drain
   }
 }
 
-/** A call without a response from a node. */
-export function refuseFailure({ kind }: UpstreamFailure): Refusal {
+/** A call without a response from a node; `cost` is that of the call in units. */
+export function refuseFailure({ kind }: UpstreamFailure, cost: number): Refusal {
   if (kind === 'too-large') {
     const message = 'the request is larger than a node accepts, by default 51200 bytes: split it'
     return { code: kind, message, data: { limit: 'nodeRequestBytes', size: null } }
   }
-  if (kind === 'over-share') return OVER_SHARE
+  if (kind === 'over-share') return refuseOverShare(cost)
   return refuseUpstream(kind === 'timeout' ? 'upstream-timeout' : 'no-upstream')
 }
 
 /** The limit of a subscription's calls at a node whose connections are scarce; its size changes with their use. */
 export const NODE_CONNECTIONS = 'nodeConnectionsPerSubscription'
 
-const OVER_SHARE: Refusal = {
-  code: 'rate-limited',
-  message:
-    'limit reached: so many calls of one subscription wait for connections to a node: read responses as they arrive',
-  data: { reason: 'connections', limit: NODE_CONNECTIONS, size: null, retryAfterMs: 2000 },
-  retryAfterSeconds: 2,
+function refuseOverShare(cost: number): Refusal {
+  return {
+    code: 'rate-limited',
+    message:
+      'limit reached: so many calls of one subscription wait for connections to a node: read responses as they arrive',
+    data: { reason: 'connections', limit: NODE_CONNECTIONS, size: null, cost, retryAfterMs: 2000 },
+    retryAfterSeconds: 2,
+  }
 }
 
 /** The JSON-RPC response to one refused call, with its id byte for byte. */

@@ -12,8 +12,8 @@ import { refuseCaller, refuseOverLimit, refusePermit } from '../refusal.ts'
 import { rateLimitHeaders } from '../rpc/http-response.ts'
 import { isUnary } from './methods.ts'
 import { undecidedBy } from './policy.ts'
-import { endLater, grpcStatusOf } from './refusal.ts'
-import { RESET_FLOOD, type ResetFloodGuard } from './reset-flood-guard.ts'
+import { type CallLimit, callLimitRefusal, endLater, grpcStatusOf } from './refusal.ts'
+import { CANCELLED_CALLS, type ResetFloodGuard } from './reset-flood-guard.ts'
 
 export type GeyserAdmission = {
   /** Takes the permit of a stream and charges the call; undefined where it is refused, and ends now or after a delay. */
@@ -52,9 +52,12 @@ export type GeyserAdmissionDeps = {
 /** Open unary calls of one subscription at shared nodes: a quarter of the streams of one node, with 8 connections of 100 streams. */
 export const UNARY_CALLS_MAX = 200
 const UNARY_MAXIMA = { total: Number.POSITIVE_INFINITY, key: UNARY_CALLS_MAX }
-const TOO_MANY_UNARY: GrpcStatus = {
-  code: GrpcCode.resourceExhausted,
-  message: `limit reached: ${UNARY_CALLS_MAX} open unary gRPC calls; limit: grpcUnaryCalls`,
+const UNARY_CALLS: CallLimit = {
+  limit: 'grpcUnaryCalls',
+  size: UNARY_CALLS_MAX,
+  what: 'open unary gRPC calls',
+  // They end by themselves.
+  retryAfterMs: 1000,
 }
 
 const UNLIMITED = { ok: true, release() {} } as const
@@ -76,17 +79,14 @@ export function createGeyserAdmission(
   /** Why the call is refused before it is charged, and the permit otherwise. */
   function permit(caller: Caller, method: string) {
     const subscription = caller.subscription.id
-    if (resetGuard.isOverLimit(subscription)) {
-      meter.refused('cancelledCalls', { subscription, code: 'rate-limited' })
-      return { ok: false, status: { code: GrpcCode.resourceExhausted, message: RESET_FLOOD } } as const
-    }
+    if (resetGuard.isOverLimit(subscription)) return overCallLimit(CANCELLED_CALLS, caller, method)
     const unenforced = undecidedBy(method, caller.limits)
     if (unenforced !== undefined) {
       meter.refused(unenforced, { subscription, code: 'invalid-params' })
       const message = `method refused: ${unenforced} of the plan limits what may be selected, and cannot be checked for this method`
       return { ok: false, status: { code: GrpcCode.permissionDenied, message } } as const
     }
-    if (isUnary(method)) return deps.usesSharedNodes(caller) ? permitUnary(subscription) : UNLIMITED
+    if (isUnary(method)) return deps.usesSharedNodes(caller) ? permitUnary(caller, method) : UNLIMITED
     const acquired = access.permits.acquire(subscription, 'grpcStreams', caller.limits)
     if (acquired.ok) return acquired
     meter.refused(acquired.limitName)
@@ -96,11 +96,15 @@ export function createGeyserAdmission(
     } as const
   }
 
-  function permitUnary(subscription: string) {
-    if (unaryCalls.take(subscription, 1, UNARY_MAXIMA) !== undefined) {
-      meter.refused('grpcUnaryCalls', { subscription, code: 'rate-limited' })
-      return { ok: false, status: TOO_MANY_UNARY } as const
-    }
+  function overCallLimit(limit: CallLimit, caller: Caller, method: string) {
+    meter.refused(limit.limit, { subscription: caller.subscription.id, code: 'rate-limited' })
+    const refusal = callLimitRefusal(limit, methodCost(caller.limits, method))
+    return { ok: false, status: grpcStatusOf(refusal, access.quota(caller)) } as const
+  }
+
+  function permitUnary(caller: Caller, method: string) {
+    const subscription = caller.subscription.id
+    if (unaryCalls.take(subscription, 1, UNARY_MAXIMA) !== undefined) return overCallLimit(UNARY_CALLS, caller, method)
     let isTaken = true
     const release = () => {
       if (isTaken) unaryCalls.release(subscription, 1)

@@ -1,5 +1,6 @@
 import type { Access } from '../../access/call-access.ts'
 import type { Caller } from '../../access/callers.ts'
+import { methodCost } from '../../access/plan.ts'
 import type { ProductKey } from '../../contract/products.ts'
 import type { Clock } from '../../core/clock.ts'
 import { createHeldMemory, HeldAmounts } from '../../core/held-amounts.ts'
@@ -19,9 +20,9 @@ import { file_shredstream } from '../../solana/gen/shredstream_pb.ts'
 import { createFileDescriptors, type FileDescriptors } from '../../solana/geyser/file-descriptors.ts'
 import { decodeMessage, encodeMessage } from '../../solana/geyser/protobuf.ts'
 import type { ListenerMeter } from '../metrics.ts'
-import { refuseCaller, refuseOverLimit } from '../refusal.ts'
+import { PERMIT_RETRY_MS, refuseCaller, refuseOverLimit } from '../refusal.ts'
 import { rateLimitHeaders } from '../rpc/http-response.ts'
-import { endLater, grpcStatusOf } from './refusal.ts'
+import { type CallLimit, callLimitRefusal, endLater, grpcStatusOf } from './refusal.ts'
 
 /** grpc.reflection.v1 and v1alpha, with a token: tools read the descriptors of the services instead of proto files. */
 export type Reflection = Disposable & {
@@ -57,6 +58,12 @@ const PATHS: ReadonlySet<string> = new Set([
 const METHOD = 'ServerReflectionInfo'
 /** Open calls of one subscription. They take no permit of a stream: a tool holds one while it makes its real call. */
 const STREAMS_MAX = 8
+const STREAMS: CallLimit = {
+  limit: 'reflectionStreams',
+  size: STREAMS_MAX,
+  what: 'open reflection calls',
+  retryAfterMs: PERMIT_RETRY_MS,
+}
 const MAXIMA = { total: Number.POSITIVE_INFINITY, key: STREAMS_MAX }
 /** A name of a file or a symbol, as it arrives and inflated. */
 const REQUEST_BYTES_MAX = 1024
@@ -99,11 +106,9 @@ export function createReflection(
     serve(call, given, product) {
       const { id: subscription } = given.subscription
       if (calls.take(subscription, 1, MAXIMA) !== undefined) {
-        meter.refused('reflectionStreams', { subscription, code: 'rate-limited' })
-        const message = `limit reached: ${STREAMS_MAX} open reflection calls; limit: reflectionStreams`
-        return endLater(call, clock, { delayMs: refusalDelayMs }, () =>
-          call.end({ code: GrpcCode.resourceExhausted, message }),
-        )
+        meter.refused(STREAMS.limit, { subscription, code: 'rate-limited' })
+        const status = grpcStatusOf(callLimitRefusal(STREAMS, methodCost(given.limits, METHOD)), access.quota(given))
+        return endLater(call, clock, { delayMs: refusalDelayMs }, () => call.end(status))
       }
       open.set(call, { caller: given, product })
       const end = () => call.end({ code: GrpcCode.ok })

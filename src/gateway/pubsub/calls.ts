@@ -79,7 +79,7 @@ export class WsCalls {
     const response = await new Promise<UpstreamResponse>((resolve) => this.#deps.forward(outgoing, resolve))
     if (response.kind !== 'responded') {
       if (!response.isSent) access.refund(caller, { interface: 'ws', method: call.method }, call.charged)
-      return this.#refuse(refuseFailure(response), call)
+      return this.#refuse(refuseFailure(response, call.charged.cost), call)
     }
     const { body, limit } = await readHeldResponse(response, held)
     if (limit !== undefined) {

@@ -72,11 +72,14 @@ export function createForwardBatch({
         const cost = charges.reduce((sum, charged) => sum + charged.cost, refusedCost)
         if (response.kind === 'responded')
           return responder.respond(forwardedResponse(request, caller, parts, cost, response))
-        const failure = refuseFailure(response)
-        const texts = parts.map((part) => ('text' in part ? part : { text: errorResponse(failure, request, part.id) }))
+        const failureOf = (part: { readonly sentId: string }) =>
+          refuseFailure(response, charges[Number(part.sentId)]?.cost ?? 0)
+        const texts = parts.map((part) =>
+          'text' in part ? part : { text: errorResponse(failureOf(part), request, part.id) },
+        )
         if (response.isSent) return responder.respond(ownResponse(caller, texts, cost))
         for (const [at, { method }] of calls.entries()) access.refund(caller, { interface: 'rpc', method }, charges[at])
-        responder.respond(ownResponse(caller, texts, refusedCost, lastLimit ?? failure))
+        responder.respond(ownResponse(caller, texts, refusedCost, lastLimit ?? refuseFailure(response, cost)))
       } catch (error) {
         responder.fail(error)
       }

@@ -211,6 +211,12 @@ test('a batch of which no call was forwarded has the status and the headers of t
   const overShare = open({ kind: 'over-share', isSent: false })
   assert.deepEqual(headOf(overShare.respond(batch)), headOf(overShare.respond(CALL(1))))
   assert.deepEqual(headOf(overShare.respond(batch)), [429, '2', '0'])
+  const items = JSON.parse(String(overShare.respond(batch).body)) as { error: { data: { cost: number } } }[]
+  assert.deepEqual(
+    items.map(({ error }) => error.data.cost),
+    [5, 5],
+    'each refusal by a limit names the cost of its call',
+  )
   assert.deepEqual(headOf(open({ kind: 'no-upstream', isSent: false }).respond(batch)), [503, '2', '0'])
   assert.deepEqual(headOf(open({ kind: 'timeout', isSent: true }).respond(batch)), [200, undefined, '10'])
   // The limit of the plan comes before what happened to the other calls.

@@ -175,7 +175,8 @@ export function createRpc({ access, forward, clock, meter, tarpit, heldBytes, fr
         }
         if (!response.isSent) access.refund(caller, charged, admission)
         const cost = response.isSent ? admission.cost : 0
-        responder.respond(refuse(refuseFailure(response), request, { id, quota: access.quota(caller), cost }))
+        const refusal = refuseFailure(response, admission.cost)
+        responder.respond(refuse(refusal, request, { id, quota: access.quota(caller), cost }))
       } catch (error) {
         responder.fail(error)
       }
