@@ -121,18 +121,20 @@ export class GeyserCall {
   /** Ends the call if its token is no longer valid, and gives up a node that has gone silent. */
   check(): void {
     const { access, clock } = this.#deps
-    const { product } = this.#opened.charged
-    const isDecoded = product !== 'bundle'
-    const renewed = access.renew(this.#caller.tokenSha256, product, clock.nowMs())
-    const refusal = !renewed.ok ? renewed : isDecoded ? undefined : access.refuseWithoutNode(renewed)
+    const renewed = access.renew(this.#caller.tokenSha256, this.#opened.charged.product, clock.nowMs())
+    const refusal = !renewed.ok ? renewed : this.#isDecoded ? undefined : access.refuseWithoutNode(renewed)
     if (refusal !== undefined) return this.end(grpcStatusOf(refuseCaller('grpc', refusal)))
     if (!renewed.ok) return
     this.#caller = renewed
     // Decoded streams have no node behind them: where no shreds come, entries just do not come either.
-    if (!this.isStream || isDecoded) return
+    if (!this.isStream || this.#isDecoded) return
     const { lastDataMs } = this.#relay
     if (lastDataMs !== undefined && clock.monotonicMs() - lastDataMs > this.#options.stallMs)
       this.#relay.loseNode('silent')
+  }
+
+  get #isDecoded(): boolean {
+    return this.#opened.charged.product !== 'bundle'
   }
 
   #onDeadline(): void {
@@ -149,6 +151,7 @@ export class GeyserCall {
       isStream,
       limits: () => this.#caller.limits,
       monotonicMs: () => this.#deps.clock.monotonicMs(),
+      isForwarded: !this.#isDecoded,
       check,
       charge: () => this.#chargeAgain(),
       onAccepted: (request, verdict) => resume?.onRequest(request, verdict),

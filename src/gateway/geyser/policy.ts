@@ -41,12 +41,15 @@ export type PolicyRefusal = {
 
 export type PolicyLimits = Pick<Limits, 'grpcAccountsPerStream' | 'grpcKinds' | 'grpcBlockedOwners'>
 
-/** Checks the bytes of one request against the limits of a plan. */
-export type Policy = (request: Uint8Array, limits: PolicyLimits) => PolicyVerdict
+/**
+ * Checks the bytes of one request against the limits of a plan. A request that is forwarded may have fields that are not known here; in one that is
+ * served here nobody would read them.
+ */
+export type Policy = (request: Uint8Array, limits: PolicyLimits, isForwarded?: boolean) => PolicyVerdict
 
 const POLICIES: ReadonlyMap<string, Policy> = new Map<string, Policy>([
   ['Subscribe', (request, limits) => check(SUBSCRIBE, request, limits)],
-  ['SubscribeDeshred', (request, limits) => check(DESHRED, request, limits)],
+  ['SubscribeDeshred', (request, limits, isForwarded) => check(DESHRED, request, limits, isForwarded)],
   ...Geyser.methods
     .filter(({ name }) => isUnary(name))
     .map(({ name, input }): [string, Policy] => [name, (request, limits) => checkUnary(input, request, limits)]),
@@ -100,10 +103,10 @@ const ACCOUNT_BYTES_MIN = 32
  * Counts on the encoded request. The scan before it makes sure that the node reads the same: no filter twice, no truncated filter, and no
  * unknown field where the plan decides what may be selected. Elsewhere unknown fields are passed on and count as the accounts they could hold.
  */
-function check(shape: RequestShape, request: Uint8Array, limits: PolicyLimits): PolicyVerdict {
+function check(shape: RequestShape, request: Uint8Array, limits: PolicyLimits, isForwarded = true): PolicyVerdict {
   const { grpcAccountsPerStream: max, grpcKinds, grpcBlockedOwners } = limits
   const fieldsMax = requestFieldsMax(limits)
-  const allowsUnknown = !isSelectionLimited(limits)
+  const allowsUnknown = isForwarded && !isSelectionLimited(limits)
   const { problem, unknownBytes } = scanMessage(shape.schema, request, {
     fieldsMax,
     entriesMax: FILTERS_MAX,
@@ -164,11 +167,12 @@ function refuseRequest(
     message: `request refused: ${message}`,
   })
   switch (problem.rule) {
-    case 'known-fields':
-      return refuse(
-        'knownFields',
-        `${where} is not known here and could select updates, which ${selectionLimitOf(limits)} of the plan limits; rule knownFields, leave it out`,
-      )
+    case 'known-fields': {
+      const filter = problem.entry === undefined ? '' : `in the filter "${shownText(problem.entry)}", `
+      const limit = selectionLimitOf(limits)
+      const why = limit === undefined ? ', so it would be ignored' : ` and could select updates, which ${limit} of the plan limits`
+      return refuse('knownFields', `${filter}${where} is not known here${why}; rule knownFields, leave it out`)
+    }
     case 'single-fields':
       return refuse('singleFields', `${where} comes twice; rule singleFields, send it once`)
     case 'fields-max':

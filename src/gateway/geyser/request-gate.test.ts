@@ -27,6 +27,7 @@ function openGate(given: Partial<RequestGateDeps> = {}) {
   const gate = createRequestGate({
     method: 'Subscribe',
     isStream: true,
+    isForwarded: true,
     limits: () => on.limits,
     monotonicMs: () => on.nowMs,
     charge() {
@@ -95,6 +96,22 @@ test('a further check refuses by its own rule', () => {
   assert.equal(gate.accepts(SLOTS), false)
   assert.equal(on.refused[0]?.rule, 'filtersPerStream')
   assert.equal(on.ended[0]?.message, 'too many filters')
+})
+
+test('an unknown field is passed on to a node, and refused by filter and number where the method is served here', () => {
+  const inRequest = Buffer.from([0x48, 1])
+  const inFilter = Buffer.from([0x0a, 8, 0x0a, 2, 0x6d, 0x65, 0x12, 2, 0x48, 1])
+  for (const [request, where] of [
+    [inRequest, 'field 9 of SubscribeDeshredRequest'],
+    [inFilter, 'in the filter "me", field 9 of SubscribeRequestFilterDeshredTransactions'],
+  ] as const) {
+    assert.equal(openGate({ method: 'SubscribeDeshred' }).gate.accepts(request), true)
+    const { gate, on } = openGate({ method: 'SubscribeDeshred', isForwarded: false })
+    assert.equal(gate.accepts(request), false)
+    assert.deepEqual([on.refused[0]?.rule, on.ended[0]?.code], ['knownFields', GrpcCode.invalidArgument])
+    const message = `request refused: ${where} is not known here, so it would be ignored; rule knownFields, leave it out`
+    assert.equal(on.ended[0]?.message, message)
+  }
 })
 
 test('a unary call has one request; a method that is not known here passes', () => {
