@@ -8,7 +8,7 @@ import { createHeldMemory, HeldAmounts } from '../../core/held-amounts.ts'
 import type { GrpcCall } from '../../platform/grpc/call.ts'
 import { GrpcCode, type GrpcStatus } from '../../platform/grpc/status.ts'
 import type { StreamMeter } from '../metrics.ts'
-import { refuseCaller, refuseOverLimit, refusePermit } from '../refusal.ts'
+import { callerRefusal, overLimitRefusal, permitRefusal } from '../refusal.ts'
 import { rateLimitHeaders } from '../rpc/http-response.ts'
 import { isUnary } from './methods.ts'
 import { undecidedBy } from './policy.ts'
@@ -92,7 +92,7 @@ export function createGeyserAdmission(
     meter.refused(acquired.limitName)
     return {
       ok: false,
-      status: grpcStatusOf(refusePermit(acquired, methodCost(caller.limits, method)), access.quota(caller)),
+      status: grpcStatusOf(permitRefusal(acquired, methodCost(caller.limits, method)), access.quota(caller)),
     } as const
   }
 
@@ -121,10 +121,10 @@ export function createGeyserAdmission(
     }
     if (!('limitName' in admission)) {
       const isDelayed = admission.reason === 'not-assigned'
-      return { ok: false, status: grpcStatusOf(refuseCaller('grpc', admission)), isDelayed }
+      return { ok: false, status: grpcStatusOf(callerRefusal('grpc', admission)), isDelayed }
     }
     meter.refused(admission.limitName)
-    const status = grpcStatusOf(refuseOverLimit(admission, charged.method, clock.nowMs()), admission)
+    const status = grpcStatusOf(overLimitRefusal(admission, charged.method, clock.nowMs()), admission)
     return { ok: false, status, isDelayed: true }
   }
 

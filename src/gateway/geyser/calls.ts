@@ -12,7 +12,7 @@ import type { Upstreams } from '../../upstreams/service.ts'
 import type { Connections } from '../account/connections.ts'
 import type { SharedLimits } from '../limits.ts'
 import type { GatewayMetrics } from '../metrics.ts'
-import { refuseUpstream } from '../refusal.ts'
+import { upstreamRefusal } from '../refusal.ts'
 import { createGeyserAdmission } from './admission.ts'
 import { openWithCompleteRequest } from './complete-request.ts'
 import type { DecodedStreams } from './decoded/streams.ts'
@@ -81,7 +81,7 @@ export function createGeyserCalls(options: GeyserCallsOptions, deps: GeyserCalls
 
   function refundNoUpstream({ caller, admitted }: Opening): GrpcStatus {
     admitted.refund()
-    return grpcStatusOf(refuseUpstream('no-upstream'), access.quota(caller))
+    return grpcStatusOf(upstreamRefusal('no-upstream'), access.quota(caller))
   }
 
   /** For a call that is over by the time it is opened at a node. */

@@ -12,7 +12,7 @@ import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { UpstreamNode } from '../../upstreams/node.ts'
 import type { Connections } from '../account/connections.ts'
 import type { GatewayMetrics } from '../metrics.ts'
-import { refuseCaller, refuseUpstream } from '../refusal.ts'
+import { callerRefusal, upstreamRefusal } from '../refusal.ts'
 import type { Admitted, GeyserAdmission } from './admission.ts'
 import type { DecodedRefusal } from './decoded/streams.ts'
 import { grpcStatusOf } from './refusal.ts'
@@ -123,7 +123,7 @@ export class GeyserCall {
     const { access, clock } = this.#deps
     const renewed = access.renew(this.#caller.tokenSha256, this.#opened.charged.product, clock.nowMs())
     const refusal = !renewed.ok ? renewed : this.#isDecoded ? undefined : access.refuseWithoutNode(renewed)
-    if (refusal !== undefined) return this.end(grpcStatusOf(refuseCaller('grpc', refusal)))
+    if (refusal !== undefined) return this.end(grpcStatusOf(callerRefusal('grpc', refusal)))
     if (!renewed.ok) return
     this.#caller = renewed
     // Decoded streams have no node behind them: where no shreds come, entries just do not come either.
@@ -257,7 +257,7 @@ export class GeyserCall {
   }
 }
 
-const TIMED_OUT = grpcStatusOf(refuseUpstream('upstream-timeout'))
+const TIMED_OUT = grpcStatusOf(upstreamRefusal('upstream-timeout'))
 const NOT_REQUESTED: GrpcStatus = { code: GrpcCode.deadlineExceeded, message: 'the request was not complete in time' }
 const CLOSED_BY_OWNER: GrpcStatus = { code: GrpcCode.cancelled, message: 'closed by the owner of the subscription' }
 

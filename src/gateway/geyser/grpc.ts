@@ -12,7 +12,7 @@ import type { ListenerOptions } from '../../platform/net/listener.ts'
 import type { ListenerMetrics } from '../../platform/net/listener-metrics.ts'
 import type { RefusalRecorder } from '../../platform/telemetry/refusal-log.ts'
 import { OPEN_LIMIT } from '../address-rate-limit.ts'
-import { refuseToken } from '../refusal.ts'
+import { tokenRefusal } from '../refusal.ts'
 import { createGeyserCalls, type GeyserCallsDeps, type GeyserCallsOptions } from './calls.ts'
 import { createGrpcHealth, type GrpcHealthOptions } from './health.ts'
 import { isDecodedMethod } from './methods.ts'
@@ -121,7 +121,7 @@ export async function startGeyserServer(settings: GrpcServerOptions, deps: GrpcS
       if (method === undefined) return reflection.serve(call, caller, product)
       return geyser.serve(call, caller, { method, remoteAddress: tarpit.addressOf(peer) })
     }
-    const status = grpcStatusOf(refuseToken(explainRefusal('grpc', caller, { headers: call.rawMetadata })))
+    const status = grpcStatusOf(tokenRefusal(explainRefusal('grpc', caller, { headers: call.rawMetadata })))
     call.discardMessages()
     tarpit.refuse(peer, metrics.grpc.late, (closes) => {
       call.end(status)

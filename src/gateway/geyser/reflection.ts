@@ -20,7 +20,7 @@ import { file_shredstream } from '../../solana/gen/shredstream_pb.ts'
 import { createFileDescriptors, type FileDescriptors } from '../../solana/geyser/file-descriptors.ts'
 import { decodeMessage, encodeMessage } from '../../solana/geyser/protobuf.ts'
 import type { ListenerMeter } from '../metrics.ts'
-import { PERMIT_RETRY_MS, refuseCaller, refuseOverLimit } from '../refusal.ts'
+import { PERMIT_RETRY_MS, callerRefusal, overLimitRefusal } from '../refusal.ts'
 import { rateLimitHeaders } from '../rpc/http-response.ts'
 import { type CallLimit, callLimitRefusal, endLater, grpcStatusOf } from './refusal.ts'
 
@@ -92,7 +92,7 @@ export function createReflection(
   function renewed(call: GrpcCall, { tokenSha256 }: Caller, product: ProductKey): Caller | undefined {
     const caller = access.renew(tokenSha256, product, clock.nowMs())
     if (caller.ok) return caller
-    call.end(grpcStatusOf(refuseCaller('grpc', caller)))
+    call.end(grpcStatusOf(callerRefusal('grpc', caller)))
     return undefined
   }
 
@@ -135,11 +135,11 @@ export function createReflection(
           return call.end({ code: GrpcCode.invalidArgument, message: 'cannot decode the request' })
         const admission = access.admit(caller, { interface: 'grpc', method: METHOD, product })
         if (!admission.ok) {
-          if (!('limitName' in admission)) return call.end(grpcStatusOf(refuseCaller('grpc', admission)))
+          if (!('limitName' in admission)) return call.end(grpcStatusOf(callerRefusal('grpc', admission)))
           meter.refused(admission.limitName)
           isRefused = true
           call.pauseMessages()
-          const status = grpcStatusOf(refuseOverLimit(admission, METHOD, clock.nowMs()), admission)
+          const status = grpcStatusOf(overLimitRefusal(admission, METHOD, clock.nowMs()), admission)
           return endLater(call, clock, { delayMs: refusalDelayMs }, () => call.end(status))
         }
         meter.request(METHOD)
@@ -175,20 +175,20 @@ function responseTo(asked: ServerReflectionRequest['messageRequest'], files: Fil
       return filesResponse(files.bySymbol(asked.value), 'symbol')
     case 'allExtensionNumbersOfType':
       // The files are proto3 and extend nothing.
-      if (!files.isMessage(asked.value)) return refuse(GrpcCode.notFound, 'unknown type')
+      if (!files.isMessage(asked.value)) return errorResponse(GrpcCode.notFound, 'unknown type')
       return { case: 'allExtensionNumbersResponse', value: { baseTypeName: asked.value, extensionNumber: [] } }
     case 'fileContainingExtension':
-      return refuse(GrpcCode.notFound, 'unknown extension')
+      return errorResponse(GrpcCode.notFound, 'unknown extension')
     default:
-      return refuse(GrpcCode.invalidArgument, 'the request is of no known kind')
+      return errorResponse(GrpcCode.invalidArgument, 'the request is of no known kind')
   }
 }
 
 function filesResponse(found: readonly Uint8Array[] | undefined, what: 'file' | 'symbol'): Response {
-  if (found === undefined) return refuse(GrpcCode.notFound, `unknown ${what}`)
+  if (found === undefined) return errorResponse(GrpcCode.notFound, `unknown ${what}`)
   return { case: 'fileDescriptorResponse', value: { fileDescriptorProto: [...found] } }
 }
 
-function refuse(errorCode: number, errorMessage: string): Response {
+function errorResponse(errorCode: number, errorMessage: string): Response {
   return { case: 'errorResponse', value: { errorCode, errorMessage } }
 }

@@ -10,9 +10,9 @@ import {
   errorResponse,
   type RefusableRequest,
   type Refusal,
-  refuseFailure,
-  refuseHeldResponse,
-  refuseUpstream,
+  failureRefusal,
+  heldResponseRefusal,
+  upstreamRefusal,
 } from '../refusal.ts'
 import type { Forward } from '../rpc/forward.ts'
 import { isFastPathId } from '../rpc/request.ts'
@@ -79,18 +79,18 @@ export class WsCalls {
     const response = await new Promise<UpstreamResponse>((resolve) => this.#deps.forward(outgoing, resolve))
     if (response.kind !== 'responded') {
       if (!response.isSent) access.refund(caller, { interface: 'ws', method: call.method }, call.charged)
-      return this.#refuse(refuseFailure(response, call.charged.cost), call)
+      return this.#refuse(failureRefusal(response, call.charged.cost), call)
     }
     const { body, limit } = await readHeldResponse(response, held)
     if (limit !== undefined) {
       const code = limit === 'answerBytes' ? 'response-too-large' : 'overloaded'
       meter.refused(limit, { subscription: caller.subscription.id, code })
       if (limit === 'answerBytes') return this.#refuse(refuseLargeResponse(RESPONSE_BYTES_MAX, held.isBatch), call)
-      return this.#refuse(refuseHeldResponse(limit, heldBytes.limits[limit]), call)
+      return this.#refuse(heldResponseRefusal(limit, heldBytes.limits[limit]), call)
     }
-    if (body === undefined) return this.#refuse(refuseUpstream('no-upstream'), call)
+    if (body === undefined) return this.#refuse(upstreamRefusal('no-upstream'), call)
     if (sentId === call.id) return body
-    return replaceId(body, call.id) ?? this.#refuse(refuseUpstream('no-upstream'), call)
+    return replaceId(body, call.id) ?? this.#refuse(upstreamRefusal('no-upstream'), call)
   }
 
   #refuse(refusal: Refusal, { id }: ChargedCall): string {

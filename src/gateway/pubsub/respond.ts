@@ -6,7 +6,7 @@ import type { Clock } from '../../core/clock.ts'
 import { type RpcCall, writeResult } from '../../solana/json/json-rpc.ts'
 import { whoami } from '../account/whoami.ts'
 import type { ListenerMeter } from '../metrics.ts'
-import { errorResponse, type RefusableRequest, refuseCaller, refuseOverLimit, refuseUpstream } from '../refusal.ts'
+import { errorResponse, type RefusableRequest, callerRefusal, overLimitRefusal, upstreamRefusal } from '../refusal.ts'
 import type { RpcItem } from '../rpc/request.ts'
 import { replaceId } from '../rpc/response-id.ts'
 import type { WsCalls } from './calls.ts'
@@ -90,7 +90,7 @@ export class Responder {
     meter.request(call.method)
     const topic = { nodeUser: caller.nodeUser, kind, params: call.paramsText }
     const { id, response, start } = await subscriptions.subscribe(topic, permit)
-    const noUpstream = () => errorResponse(refuseUpstream('no-upstream'), client, call.id)
+    const noUpstream = () => errorResponse(upstreamRefusal('no-upstream'), client, call.id)
     switch (response.kind) {
       case 'ready':
         return { text: writeResult(call.id, String(id)), onSent: start }
@@ -110,10 +110,10 @@ export class Responder {
     const { meter, clock } = this.#deps
     if ('limitName' in admission) {
       meter.refused(admission.limitName)
-      return { text: errorResponse(refuseOverLimit(admission, call.method, clock.nowMs()), client, call.id) }
+      return { text: errorResponse(overLimitRefusal(admission, call.method, clock.nowMs()), client, call.id) }
     }
     const { reason } = admission
-    const text = errorResponse(refuseCaller('ws', admission), client, call.id)
+    const text = errorResponse(callerRefusal('ws', admission), client, call.id)
     return { text, onSent: () => client.closeRefused(reason) }
   }
 

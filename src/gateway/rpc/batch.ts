@@ -9,14 +9,14 @@ import type { ListenerMeter } from '../metrics.ts'
 import {
   errorResponse,
   type Refusal,
-  refuseFailure,
-  refuseHeldBytes,
-  refuseHeldResponse,
-  refuseUpstream,
+  failureRefusal,
+  heldBytesRefusal,
+  heldResponseRefusal,
+  upstreamRefusal,
 } from '../refusal.ts'
 import { type BatchPart, BatchSplice } from './batch-splice.ts'
 import type { Forward } from './forward.ts'
-import { jsonHeaders, rateLimitHeaders, refuse, refuseWith } from './http-response.ts'
+import { jsonHeaders, rateLimitHeaders, refusalResponse, refusalResponseWith } from './http-response.ts'
 import type { RpcItem, RpcRequest } from './request.ts'
 
 export type ForwardBatchDeps = {
@@ -24,7 +24,7 @@ export type ForwardBatchDeps = {
   readonly forward: Forward
   readonly meter: Pick<ListenerMeter, 'request' | 'refused'>
   readonly heldBytes: HeldBytes
-  countRefusal(admission: Exclude<ReturnType<Access['admit']>, { ok: true }>, method: string): Refusal
+  refusalOf(admission: Exclude<ReturnType<Access['admit']>, { ok: true }>, method: string): Refusal
   chargeRefused(caller: Caller, bytes: number): ChargedRefusal
 }
 
@@ -47,7 +47,7 @@ export function createForwardBatch({
   forward,
   meter,
   heldBytes,
-  countRefusal,
+  refusalOf,
   chargeRefused,
 }: ForwardBatchDeps): ForwardBatch {
   return (request, caller, batch, responder) => {
@@ -55,7 +55,7 @@ export function createForwardBatch({
     if (limit !== undefined) {
       meter.refused(limit, { subscription: caller.subscription.id, code: 'overloaded' })
       return responder.respond(
-        refuse(refuseHeldBytes(limit, heldBytes.limits[limit]), request, { quota: access.quota(caller) }),
+        refusalResponse(heldBytesRefusal(limit, heldBytes.limits[limit]), request, { quota: access.quota(caller) }),
       )
     }
     const { parts, calls, charges, refusedCost, lastLimit } = admit(request, caller, batch)
@@ -73,13 +73,13 @@ export function createForwardBatch({
         if (response.kind === 'responded')
           return responder.respond(forwardedResponse(request, caller, parts, cost, response))
         const failureOf = (part: { readonly sentId: string }) =>
-          refuseFailure(response, charges[Number(part.sentId)]?.cost ?? 0)
+          failureRefusal(response, charges[Number(part.sentId)]?.cost ?? 0)
         const texts = parts.map((part) =>
           'text' in part ? part : { text: errorResponse(failureOf(part), request, part.id) },
         )
         if (response.isSent) return responder.respond(ownResponse(caller, texts, cost))
         for (const [at, { method }] of calls.entries()) access.refund(caller, { interface: 'rpc', method }, charges[at])
-        responder.respond(ownResponse(caller, texts, refusedCost, lastLimit ?? refuseFailure(response, cost)))
+        responder.respond(ownResponse(caller, texts, refusedCost, lastLimit ?? failureRefusal(response, cost)))
       } catch (error) {
         responder.fail(error)
       }
@@ -109,7 +109,7 @@ export function createForwardBatch({
         calls.push(call)
         charges.push(admission)
       } else {
-        lastLimit = countRefusal(admission, call.method)
+        lastLimit = refusalOf(admission, call.method)
         if (call.id !== undefined) parts.push({ text: errorResponse(lastLimit, request, call.id) })
       }
     }
@@ -120,7 +120,7 @@ export function createForwardBatch({
   function ownResponse(caller: Caller, parts: readonly BatchPart[], cost: number, refusal?: Refusal): HttpResponse {
     const body = parts.length === 0 ? '' : `[${parts.map((part) => ('text' in part ? part.text : '')).join(',')}]`
     const quota = access.quota(caller)
-    if (refusal !== undefined) return refuseWith(body, refusal, { quota, cost })
+    if (refusal !== undefined) return refusalResponseWith(body, refusal, { quota, cost })
     if (body === '') return noContent(caller, cost)
     return { status: 200, headers: jsonHeaders(quota, cost), body }
   }
@@ -137,9 +137,9 @@ export function createForwardBatch({
       return noContent(caller, cost)
     }
     const errorFor = (id: string, limit: HeldBytesLimit | undefined): string => {
-      if (limit === undefined) return errorResponse(refuseUpstream('no-upstream'), request, id)
+      if (limit === undefined) return errorResponse(upstreamRefusal('no-upstream'), request, id)
       meter.refused(limit, { subscription: caller.subscription.id, code: 'overloaded' })
-      return errorResponse(refuseHeldResponse(limit, heldBytes.limits[limit]), request, id)
+      return errorResponse(heldResponseRefusal(limit, heldBytes.limits[limit]), request, id)
     }
     const splice = new BatchSplice(parts, response, { heldBytes, owner: caller.subscription.id, errorFor })
     const headers = jsonHeaders(access.quota(caller), cost)

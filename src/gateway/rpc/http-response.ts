@@ -53,7 +53,7 @@ export class ForwardedResponse implements HttpResponse {
   }
 }
 
-type RefusedCall = {
+type RefusalContext = {
   readonly id?: string | undefined
   /** Of the caller, where the token is valid. */
   readonly quota?: RemainingQuota | undefined
@@ -61,20 +61,20 @@ type RefusedCall = {
   readonly cost?: number
 }
 
-/** Refuses a request as a whole, in the status too. */
-export function refuse(
+/** The response to a request that is refused as a whole, in the status too. */
+export function refusalResponse(
   refusal: Refusal,
   request: RefusableRequest,
-  { id = 'null', ...charge }: RefusedCall = {},
+  { id = 'null', ...charge }: RefusalContext = {},
 ): HttpResponse {
-  return refuseWith(errorResponse(refusal, request, id), refusal, charge)
+  return refusalResponseWith(errorResponse(refusal, request, id), refusal, charge)
 }
 
 /** A response with this body, and the status and headers of the refusal. An invalid token has no quota, also where it was valid before the body came. */
-export function refuseWith(
+export function refusalResponseWith(
   body: string,
   refusal: Refusal,
-  { quota, cost = 0 }: Pick<RefusedCall, 'quota' | 'cost'>,
+  { quota, cost = 0 }: Pick<RefusalContext, 'quota' | 'cost'>,
 ): HttpResponse {
   const headers: Record<string, string> = body === '' ? {} : { ...JSON_TYPE }
   if (refusal.retryAfterSeconds !== undefined) headers['retry-after'] = String(refusal.retryAfterSeconds)

@@ -134,7 +134,7 @@ export function createDecodedStreams(options: DecodedStreamsOptions, deps: Decod
   }
 
   /** The addresses are not checked here: the gate has done it, and `updates` does it again when it decodes them. */
-  function refuse(request: DeshredRequest | undefined): DecodedRefusal | undefined {
+  function refusalOf(request: DeshredRequest | undefined): DecodedRefusal | undefined {
     if (request === undefined) return { rule: 'readable', message: 'not a SubscribeDeshredRequest' }
     const count = request.transactions.size + request.slots.size
     if (count <= options.filtersMax) return undefined
@@ -148,7 +148,7 @@ export function createDecodedStreams(options: DecodedStreamsOptions, deps: Decod
       return
     }
     const request = readDeshredRequest(message)
-    const refusal = refuse(request)
+    const refusal = refusalOf(request)
     if (refusal !== undefined) return stream.finish({ code: GrpcCode.invalidArgument, message: refusal.message })
     if (request === undefined) return
     const { ping, transactions, slots } = request
@@ -170,7 +170,7 @@ export function createDecodedStreams(options: DecodedStreamsOptions, deps: Decod
   return {
     check(method, message) {
       if (method === 'SubscribeEntries') return undefined
-      return refuse(readDeshredRequest(message))
+      return refusalOf(readDeshredRequest(message))
     },
     open(method) {
       const stream = new DecodedStream({
