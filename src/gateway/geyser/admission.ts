@@ -17,9 +17,9 @@ import { CANCELLED_CALLS, type ResetFloodGuard } from './reset-flood-guard.ts'
 
 export type GeyserAdmission = {
   /** Takes the permit of a stream and charges the call; undefined where it is refused, and ends now or after a delay. */
-  admit(call: GrpcCall, caller: Caller, charged: Call): Admitted | undefined
+  admit(call: GrpcCall, caller: Caller, billedCall: Call): Admitted | undefined
   /** Charges a further request of an open call; false where it is refused. */
-  chargeAgain(call: EndableCall, caller: Caller, charged: Call): boolean
+  chargeAgain(call: EndableCall, caller: Caller, billedCall: Call): boolean
 }
 
 export type Admitted = {
@@ -113,10 +113,10 @@ export function createGeyserAdmission(
     return { ok: true, release } as const
   }
 
-  function charge(caller: Caller, charged: Call): Charged | RefusedCharge {
-    const admission = access.admit(caller, charged)
+  function chargeFor(caller: Caller, billedCall: Call): Charged | RefusedCharge {
+    const admission = access.admit(caller, billedCall)
     if (admission.ok) {
-      meter.request(charged.method)
+      meter.request(billedCall.method)
       return admission
     }
     if (!('limitName' in admission)) {
@@ -124,19 +124,19 @@ export function createGeyserAdmission(
       return { ok: false, status: grpcStatusOf(callerRefusal('grpc', admission)), isDelayed }
     }
     meter.refused(admission.limitName)
-    const status = grpcStatusOf(overLimitRefusal(admission, charged.method, clock.nowMs()), admission)
+    const status = grpcStatusOf(overLimitRefusal(admission, billedCall.method, clock.nowMs()), admission)
     return { ok: false, status, isDelayed: true }
   }
 
   return {
-    admit(call, caller, charged) {
-      const permitted = permit(caller, charged.method)
+    admit(call, caller, billedCall) {
+      const permitted = permit(caller, billedCall.method)
       if (!permitted.ok) return endAfterDelay(call, () => call.end(permitted.status))
       const release = () => permitted.release()
-      const charging = charge(caller, charged)
-      if (charging.ok) {
+      const charge = chargeFor(caller, billedCall)
+      if (charge.ok) {
         call.onClose(release)
-        let rateLimits = rateLimitHeaders(charging, charging.cost)
+        let rateLimits = rateLimitHeaders(charge, charge.cost)
         let isRefunded = false
         return {
           get rateLimits() {
@@ -146,23 +146,23 @@ export function createGeyserAdmission(
           refund() {
             if (isRefunded) return
             isRefunded = true
-            access.refund(caller, charged, charging)
+            access.refund(caller, billedCall, charge)
             rateLimits = rateLimitHeaders(access.quota(caller), 0)
           },
         }
       }
       release()
-      if (charging.isDelayed) return endAfterDelay(call, () => call.end(charging.status))
-      call.end(charging.status)
+      if (charge.isDelayed) return endAfterDelay(call, () => call.end(charge.status))
+      call.end(charge.status)
       return undefined
     },
-    chargeAgain(open, caller, charged) {
-      const charging = charge(caller, charged)
-      if (charging.ok) return true
-      if (charging.isDelayed) {
+    chargeAgain(open, caller, billedCall) {
+      const charge = chargeFor(caller, billedCall)
+      if (charge.ok) return true
+      if (charge.isDelayed) {
         open.stopMessages()
-        endAfterDelay(open.call, () => open.end(charging.status))
-      } else open.end(charging.status)
+        endAfterDelay(open.call, () => open.end(charge.status))
+      } else open.end(charge.status)
       return false
     },
   }

@@ -110,8 +110,8 @@ export function createGeyserCalls(options: GeyserCallsOptions, deps: GeyserCalls
     const beganMs = clock.monotonicMs()
     const isStream = !isUnary(method)
     const decoded = isDecodedMethod(method) ? deps.decoded : undefined
-    const charged = { interface: 'grpc', method, product: decoded === undefined ? 'bundle' : 'shreds-decoded' } as const
-    const admitted = admission.admit(call, caller, charged)
+    const billedCall = { interface: 'grpc', method, product: decoded === undefined ? 'bundle' : 'shreds-decoded' } as const
+    const admitted = admission.admit(call, caller, billedCall)
     if (admitted === undefined) return
 
     const upstream = () => upstreams.of(caller.nodeUser)
@@ -139,7 +139,7 @@ export function createGeyserCalls(options: GeyserCallsOptions, deps: GeyserCalls
         ? createResume({ node, upstream, path: call.path, metadata, isMovable, clock })
         : undefined
     const check = decoded && ((request: Uint8Array) => decoded.check(method as DecodedMethod, request))
-    const admittedCall = { call, caller, charged, admitted, isStream, remoteAddress, beganMs }
+    const admittedCall = { call, caller, billedCall, admitted, isStream, remoteAddress, beganMs }
     const entry = new GeyserCall({ ...admittedCall, stream, node, resume, check }, options, {
       ...{ access, admission, freeRefusals, connections, metrics, resetGuard, credentialLog, log, clock, onEnd },
     })

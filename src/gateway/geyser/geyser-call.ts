@@ -25,7 +25,7 @@ import type { NextNode, Resume } from './resume.ts'
 export type AdmittedCall = {
   readonly call: GrpcCall
   readonly caller: Caller
-  readonly charged: Call & { readonly product: ProductKey }
+  readonly billedCall: Call & { readonly product: ProductKey }
   readonly admitted: Admitted
   readonly isStream: boolean
   readonly remoteAddress: string
@@ -121,7 +121,7 @@ export class GeyserCall {
   /** Ends the call if its token is no longer valid, and gives up a node that has gone silent. */
   check(): void {
     const { access, clock } = this.#deps
-    const renewed = access.renew(this.#caller.tokenSha256, this.#opened.charged.product, clock.nowMs())
+    const renewed = access.renew(this.#caller.tokenSha256, this.#opened.billedCall.product, clock.nowMs())
     const refusal = !renewed.ok ? renewed : this.#isDecoded ? undefined : access.refuseWithoutNode(renewed)
     if (refusal !== undefined) return this.end(grpcStatusOf(callerRefusal('grpc', refusal)))
     if (!renewed.ok) return
@@ -134,7 +134,7 @@ export class GeyserCall {
   }
 
   get #isDecoded(): boolean {
-    return this.#opened.charged.product !== 'bundle'
+    return this.#opened.billedCall.product !== 'bundle'
   }
 
   #onDeadline(): void {
@@ -145,9 +145,9 @@ export class GeyserCall {
   }
 
   #createGate(): RequestGate {
-    const { charged, isStream, check, resume } = this.#opened
+    const { billedCall, isStream, check, resume } = this.#opened
     return createRequestGate({
-      method: charged.method,
+      method: billedCall.method,
       isStream,
       limits: () => this.#caller.limits,
       monotonicMs: () => this.#deps.clock.monotonicMs(),
@@ -195,10 +195,10 @@ export class GeyserCall {
   }
 
   #chargeAgain(): boolean {
-    const { call, charged } = this.#opened
+    const { call, billedCall } = this.#opened
     const relay = this.#relay
     const open = { call, stopMessages: () => relay.stopMessages(), end: (status: GrpcStatus) => relay.end(status) }
-    return this.#deps.admission.chargeAgain(open, this.#caller, charged)
+    return this.#deps.admission.chargeAgain(open, this.#caller, billedCall)
   }
 
   #onRefused({ rule, code, isFirst, bytes }: RefusedMessage): void {

@@ -33,6 +33,7 @@ function open(...slots: number[]) {
   const gate = createRequestGate({
     method: 'Subscribe',
     isStream: true,
+    isForwarded: true,
     limits: () => BUILT_IN_PLANS.professional,
     monotonicMs: () => 0,
     charge: () => ++charges > 0,

@@ -24,7 +24,7 @@ import { refuseLargeResponse, refuseOnConnection } from './refusal.ts'
 const IN_FLIGHT_MAX = 64
 
 /** A call that has an id and was charged. */
-type ChargedCall = RpcCall & { readonly id: string; readonly charged: Charged }
+type ChargedCall = RpcCall & { readonly id: string; readonly charge: Charged }
 
 export type WsCallsDeps = {
   readonly access: Pick<Access, 'refund'>
@@ -55,8 +55,8 @@ export class WsCalls {
     const { access, meter } = this.#deps
     if (this.#inFlight >= IN_FLIGHT_MAX) {
       meter.refused('callsInFlight', { subscription: caller.subscription.id, code: 'rate-limited' })
-      access.refund(caller, { interface: 'ws', method: call.method }, call.charged)
-      return this.#refuse(refuseOnConnection('callsInFlight', IN_FLIGHT_MAX, call.charged.cost), call)
+      access.refund(caller, { interface: 'ws', method: call.method }, call.charge)
+      return this.#refuse(refuseOnConnection('callsInFlight', IN_FLIGHT_MAX, call.charge.cost), call)
     }
     this.#inFlight += 1
     try {
@@ -78,8 +78,8 @@ export class WsCalls {
     }
     const response = await new Promise<UpstreamResponse>((resolve) => this.#deps.forward(outgoing, resolve))
     if (response.kind !== 'responded') {
-      if (!response.isSent) access.refund(caller, { interface: 'ws', method: call.method }, call.charged)
-      return this.#refuse(failureRefusal(response, call.charged.cost), call)
+      if (!response.isSent) access.refund(caller, { interface: 'ws', method: call.method }, call.charge)
+      return this.#refuse(failureRefusal(response, call.charge.cost), call)
     }
     const { body, limit } = await readHeldResponse(response, held)
     if (limit !== undefined) {

@@ -67,7 +67,7 @@ export class Responder {
     if (!admission.ok) return this.#refused(client, admission, withId)
     meter.request(call.method)
     if (method === undefined) {
-      return { text: await client.calls.forward(caller, { ...withId, charged: admission }, held) }
+      return { text: await client.calls.forward(caller, { ...withId, charge: admission }, held) }
     }
     const id = unsubscribedId(call.paramsText)
     const isEnded = id !== undefined && client.subscriptions.unsubscribe(id)

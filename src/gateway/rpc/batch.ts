@@ -69,7 +69,7 @@ export function createForwardBatch({
     }
     forward(outgoing, (response) => {
       try {
-        const cost = charges.reduce((sum, charged) => sum + charged.cost, refusedCost)
+        const cost = charges.reduce((sum, charge) => sum + charge.cost, refusedCost)
         if (response.kind === 'responded')
           return responder.respond(forwardedResponse(request, caller, parts, cost, response))
         const failureOf = (part: { readonly sentId: string }) =>
@@ -95,10 +95,10 @@ export function createForwardBatch({
     let lastLimit: Refusal | undefined
     for (const item of items) {
       if ('refusal' in item) {
-        const charged = chargeRefused(caller, bytes / items.length)
-        refusedCost += charged.cost
-        lastLimit = charged.refusal ?? lastLimit
-        parts.push({ text: charged.refusal ? errorResponse(charged.refusal, request, item.id) : item.refusal })
+        const outcome = chargeRefused(caller, bytes / items.length)
+        refusedCost += outcome.cost
+        lastLimit = outcome.refusal ?? lastLimit
+        parts.push({ text: outcome.refusal ? errorResponse(outcome.refusal, request, item.id) : item.refusal })
         continue
       }
       const { call } = item

@@ -44,12 +44,12 @@ function open(failure: UpstreamFailure) {
           retryAfterMs: 1000,
         }
       units -= 5
-      const charged = { ok: true, cost: 5, ...QUOTA }
-      charges.add(charged)
-      return charged
+      const charge = { ok: true, cost: 5, ...QUOTA }
+      charges.add(charge)
+      return charge
     },
     // Each charge is refunded as itself: the terms may have changed since the caller was authenticated.
-    refund: (_caller: Caller, _call: Call, charged: Charged) => void charges.delete(charged),
+    refund: (_caller: Caller, _call: Call, charge: Charged) => void charges.delete(charge),
     quota: () => QUOTA,
   } as unknown as Access
   const rpc = createRpc({

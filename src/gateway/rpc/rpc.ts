@@ -127,8 +127,8 @@ export function createRpc({ access, forward, clock, meter, tarpit, heldBytes, fr
   }
 
   function refuseAndCharge(caller: Caller, refusal: Refusal, request: RefusableRequest, bytes: number): HttpResponse {
-    const charged = chargeRefused(caller, bytes)
-    return refusalResponse(charged.refusal ?? refusal, request, charged)
+    const outcome = chargeRefused(caller, bytes)
+    return refusalResponse(outcome.refusal ?? refusal, request, outcome)
   }
 
   /** The same where the body is no call: the refusal is in the response alone, as JSON-RPC has it. */
@@ -152,8 +152,8 @@ export function createRpc({ access, forward, clock, meter, tarpit, heldBytes, fr
     sent: SentCall,
     responder: Responder,
   ): void {
-    const charged = { interface: 'rpc', method } as const
-    const admission = access.admit(caller, charged)
+    const billedCall = { interface: 'rpc', method } as const
+    const admission = access.admit(caller, billedCall)
     if (!admission.ok) {
       const quota = 'limit' in admission ? admission : access.quota(caller)
       return responder.respond(refusalResponse(refusalOf(admission, method), request, { id, quota }))
@@ -173,7 +173,7 @@ export function createRpc({ access, forward, clock, meter, tarpit, heldBytes, fr
         if (response.kind === 'responded') {
           return responder.respond(responseFor(request, { id, sentId: sent.id }, response, admission))
         }
-        if (!response.isSent) access.refund(caller, charged, admission)
+        if (!response.isSent) access.refund(caller, billedCall, admission)
         const cost = response.isSent ? admission.cost : 0
         const refusal = failureRefusal(response, admission.cost)
         responder.respond(refusalResponse(refusal, request, { id, quota: access.quota(caller), cost }))
