@@ -18,7 +18,7 @@ import { openWithCompleteRequest } from './complete-request.ts'
 import type { DecodedStreams } from './decoded/streams.ts'
 import { type AdmittedCall, GeyserCall, type GeyserCallOptions } from './geyser-call.ts'
 import { type DecodedMethod, isDecodedMethod, isUnary } from './methods.ts'
-import { grpcStatusOf } from './refusal.ts'
+import { grpcStatusOf, SHUTTING_DOWN } from './refusal.ts'
 import { createResetFloodGuard } from './reset-flood-guard.ts'
 import { createResume } from './resume.ts'
 
@@ -169,9 +169,6 @@ export function createGeyserCalls(options: GeyserCallsOptions, deps: GeyserCalls
     [Symbol.dispose]: () => checks[Symbol.dispose](),
   }
 }
-
-/** The text of a node's own server. */
-const SHUTTING_DOWN: GrpcStatus = { code: GrpcCode.unavailable, message: 'server is shutting down try again later' }
 
 function singleValues(metadata: GrpcCall['metadata']): Record<string, string> {
   const single: Record<string, string> = {}

@@ -17,7 +17,7 @@ import { createGeyserCalls, type GeyserCallsDeps, type GeyserCallsOptions } from
 import { createGrpcHealth, type GrpcHealthOptions } from './health.ts'
 import { isDecodedMethod } from './methods.ts'
 import { createReflection, type ReflectedService } from './reflection.ts'
-import { grpcStatusOf } from './refusal.ts'
+import { grpcStatusOf, limitStatus } from './refusal.ts'
 
 export type GrpcServerOptions = Partial<GeyserCallsOptions & GrpcHealthOptions> & {
   readonly listen: ListenerOptions
@@ -144,8 +144,7 @@ export async function startGeyserServer(settings: GrpcServerOptions, deps: GrpcS
         message: call.path === ENTRIES_PATH ? NO_ENTRIES : NOT_SERVED[options.serves],
       })
     const { limit, noun, perSecond } = OPEN_LIMIT
-    const message = `limit reached: ${perSecond} ${noun} per second of one address; limit: ${limit}`
-    call.end({ code: GrpcCode.resourceExhausted, message })
+    call.end(limitStatus(`${perSecond} ${noun} per second of one address`, limit))
     call.closeConnection()
   }
 

@@ -68,7 +68,7 @@ export function filterRefusal(rule: PolicyRule, kind: string, name: string, mess
 }
 
 /** Characters shown of a text that the customer chose, such as the name of a filter. */
-const TEXT_SHOWN_MAX = 64
+export const TEXT_SHOWN_MAX = 64
 
 /** A text of the customer as a refusal shows it. */
 export function shownText(text: string): string {

@@ -22,7 +22,7 @@ import { decodeMessage, encodeMessage } from '../../solana/geyser/protobuf.ts'
 import type { ListenerMeter } from '../metrics.ts'
 import { PERMIT_RETRY_MS, callerRefusal, overLimitRefusal } from '../refusal.ts'
 import { rateLimitHeaders } from '../rpc/http-response.ts'
-import { type CallLimit, callLimitRefusal, endLater, grpcStatusOf } from './refusal.ts'
+import { type CallLimit, callLimitRefusal, endLater, grpcStatusOf, SHUTTING_DOWN } from './refusal.ts'
 
 /** grpc.reflection.v1 and v1alpha, with a token: tools read the descriptors of the services instead of proto files. */
 export type Reflection = Disposable & {
@@ -119,9 +119,7 @@ export function createReflection(
         calls.release(subscription, 1)
         idle.cancel()
       })
-      call.onShutdown(() =>
-        call.end({ code: GrpcCode.unavailable, message: 'server is shutting down try again later' }),
-      )
+      call.onShutdown(() => call.end(SHUTTING_DOWN))
       call.onHalfClose(end)
       call.onWritable(() => call.resumeMessages())
       call.onMessage((bytes) => {

@@ -15,6 +15,17 @@ export function grpcStatusOf(refusal: Refusal, quota?: RemainingQuota): GrpcStat
   }
 }
 
+/** The text of a node's own server. */
+export const SHUTTING_DOWN: GrpcStatus = {
+  code: GrpcCode.unavailable,
+  message: 'server is shutting down try again later',
+}
+
+/** A limit of calls that need no token. */
+export function limitStatus(what: string, limit: string): GrpcStatus {
+  return { code: GrpcCode.resourceExhausted, message: `limit reached: ${what}; limit: ${limit}` }
+}
+
 /** A limit of the calls of one subscription, the same for every plan. */
 export type CallLimit = {
   readonly limit: string

@@ -5,6 +5,7 @@ import type { GrpcStream } from '../../../platform/grpc/stream.ts'
 import { secureRandom } from '../../../platform/process/random.ts'
 import { createTimeSlices, type TimeSlices } from '../../../platform/process/time-slices.ts'
 import type { DecodedMethod } from '../methods.ts'
+import { SHUTTING_DOWN } from '../refusal.ts'
 import { encodeEntries, encodePing, encodePong, encodeSlotUpdate, encodeTransactionUpdate } from './encode.ts'
 import { FilterIndex } from './filter-index.ts'
 import { FilterUpdates } from './filter-updates.ts'
@@ -193,8 +194,7 @@ export function createDecodedStreams(options: DecodedStreamsOptions, deps: Decod
     [Symbol.dispose]() {
       pings.cancel()
       reading?.[Symbol.dispose]()
-      for (const stream of [...transactionStreams, ...entryStreams])
-        stream.finish({ code: GrpcCode.unavailable, message: 'server is shutting down try again later' })
+      for (const stream of [...transactionStreams, ...entryStreams]) stream.finish(SHUTTING_DOWN)
     },
   }
 }
