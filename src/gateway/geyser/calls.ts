@@ -16,7 +16,7 @@ import { upstreamRefusal } from '../refusal.ts'
 import { createGeyserAdmission } from './admission.ts'
 import { openWithCompleteRequest } from './complete-request.ts'
 import type { DecodedStreams } from './decoded/streams.ts'
-import { type AdmittedCall, GeyserCall, type GeyserCallOptions } from './geyser-call.ts'
+import { type OpenedCall, GeyserCall, type GeyserCallOptions } from './geyser-call.ts'
 import { type DecodedMethod, isDecodedMethod, isUnary } from './methods.ts'
 import { grpcStatusOf, SHUTTING_DOWN } from './refusal.ts'
 import { createResetFloodGuard } from './reset-flood-guard.ts'
@@ -49,11 +49,11 @@ export type GeyserCalls = Disposable & {
   endStreams(withinMs: number): void
 }
 
-/** An admitted call that is being opened. */
-type Opening = Pick<AdmittedCall, 'call' | 'caller' | 'admitted'> & {
+/** An admitted call without a stream yet. */
+type PendingCall = Pick<OpenedCall, 'call' | 'caller' | 'admitted'> & {
   readonly metadata: Readonly<Record<string, string>>
-  /** The call, once it is open: its node may be drained before. */
-  readonly started: { call?: GeyserCall }
+  /** Set once it has a stream, whose node may be drained before. */
+  geyserCall?: GeyserCall
 }
 
 /** Serves calls of geyser.Geyser: admits each, opens it at a node of the subscription or at the decoded shreds, and relays it until its end. */
@@ -67,11 +67,11 @@ export function createGeyserCalls(options: GeyserCallsOptions, deps: GeyserCalls
     ...{ access, clock, meter: metrics.grpc, resetGuard, unaryCalls, usesSharedNodes },
   })
   const freeRefusals = createFreeRefusals(clock, deps.limits?.buckets.freeRefusals)
-  const open = new Set<GeyserCall>()
+  const openCalls = new Set<GeyserCall>()
   const checks = createSlicedChecks((call: GeyserCall) => {
-    if (open.has(call)) call.check()
+    if (openCalls.has(call)) call.check()
   })
-  const onEnd = (call: GeyserCall) => void open.delete(call)
+  const onEnd = (call: GeyserCall) => void openCalls.delete(call)
   let isEnding = false
 
   function fail(call: GrpcCall, err: unknown): void {
@@ -79,29 +79,29 @@ export function createGeyserCalls(options: GeyserCallsOptions, deps: GeyserCalls
     call.end({ code: GrpcCode.internal, message: 'internal error' })
   }
 
-  function refundNoUpstream({ caller, admitted }: Opening): GrpcStatus {
+  function refundNoUpstream({ caller, admitted }: PendingCall): GrpcStatus {
     admitted.refund()
     return grpcStatusOf(upstreamRefusal('no-upstream'), access.quota(caller))
   }
 
   /** For a call that is over by the time it is opened at a node. */
-  function cancelOpened(stream: GrpcStream, { caller }: Opening): void {
+  function cancelOpened(stream: GrpcStream, { caller }: PendingCall): void {
     resetGuard.cancel(stream, clock.monotonicMs(), caller.subscription.id)
   }
 
-  function openUnary(opening: Opening): GrpcStream {
-    const { call, caller, metadata, started } = opening
+  function openUnary(pending: PendingCall): GrpcStream {
+    const { call, caller, metadata } = pending
     return openWithCompleteRequest({
       async open() {
         // A client that leaves ends its request too.
         if (call.isOver) return { ok: false, status: { code: GrpcCode.cancelled } }
-        started.call?.requested()
+        pending.geyserCall?.onRequestComplete()
         const found = await upstreams.of(caller.nodeUser).grpc.open(call.path, metadata)
-        if (!found.ok) return { ok: false, status: refundNoUpstream(opening) }
-        started.call?.openedAt(found.node)
+        if (!found.ok) return { ok: false, status: refundNoUpstream(pending) }
+        pending.geyserCall?.onUnaryOpened(found.node)
         return found
       },
-      cancel: (stream) => cancelOpened(stream, opening),
+      cancel: (stream) => cancelOpened(stream, pending),
       onError: (error) => fail(call, error),
     })
   }
@@ -116,50 +116,49 @@ export function createGeyserCalls(options: GeyserCallsOptions, deps: GeyserCalls
 
     const upstream = () => upstreams.of(caller.nodeUser)
     const metadata = singleValues(call.metadata)
-    const started: Opening['started'] = {}
-    const opening: Opening = { call, caller, admitted, metadata, started }
+    const pending: PendingCall = { call, caller, admitted, metadata }
     const mayMove = method === 'Subscribe' && caller.limits.grpcResume
-    const isMovable = mayMove ? () => started.call?.isMovable === true : undefined
-    const opened =
+    const isMovable = mayMove ? () => pending.geyserCall?.isMovable === true : undefined
+    const found =
       decoded !== undefined
         ? { ok: true as const, stream: decoded.open(method as DecodedMethod), node: undefined }
         : isStream
           ? await upstream().grpc.open(call.path, metadata, { isStream, isMovable })
-          : { ok: true as const, stream: openUnary(opening), node: undefined }
-    if (!opened.ok) {
+          : { ok: true as const, stream: openUnary(pending), node: undefined }
+    if (!found.ok) {
       admitted.release()
-      return call.end(refundNoUpstream(opening))
+      return call.end(refundNoUpstream(pending))
     }
-    const { stream, node } = opened
+    const { stream, node } = found
     if (call.isOver && node === undefined) return stream.cancel()
-    if (call.isOver) return cancelOpened(stream, opening)
+    if (call.isOver) return cancelOpened(stream, pending)
 
     const resume =
       isMovable !== undefined && node !== undefined
         ? createResume({ node, upstream, path: call.path, metadata, isMovable, clock })
         : undefined
     const check = decoded && ((request: Uint8Array) => decoded.check(method as DecodedMethod, request))
-    const admittedCall = { call, caller, billedCall, admitted, isStream, remoteAddress, beganMs }
-    const entry = new GeyserCall({ ...admittedCall, stream, node, resume, check }, options, {
+    const opened = { call, caller, billedCall, admitted, isStream, remoteAddress, beganMs, stream, node, resume, check }
+    const geyserCall = new GeyserCall(opened, options, {
       ...{ access, admission, freeRefusals, connections, metrics, resetGuard, credentialLog, log, clock, onEnd },
     })
-    started.call = entry
-    open.add(entry)
-    entry.start()
-    if (isEnding && isStream) entry.end(SHUTTING_DOWN)
+    pending.geyserCall = geyserCall
+    openCalls.add(geyserCall)
+    geyserCall.start()
+    if (isEnding && isStream) geyserCall.end(SHUTTING_DOWN)
   }
 
   return {
     serve(call, caller, { method, remoteAddress }) {
       serve(call, caller, method, remoteAddress).catch((error: unknown) => fail(call, error))
     },
-    sweep: () => checks.check(open),
+    sweep: () => checks.check(openCalls),
     get openCalls() {
-      return open.size
+      return openCalls.size
     },
     endStreams(withinMs) {
       isEnding = true
-      const streams = [...open].filter(({ isStream }) => isStream)
+      const streams = [...openCalls].filter(({ isStream }) => isStream)
       streams.forEach((stream, at) => {
         const end = () => stream.end(SHUTTING_DOWN)
         if (at === 0) end()

@@ -22,7 +22,7 @@ import type { ResetFloodGuard } from './reset-flood-guard.ts'
 import type { NextNode, Resume } from './resume.ts'
 
 /** An admitted call and its stream at a node or of decoded shreds. */
-export type AdmittedCall = {
+export type OpenedCall = {
   readonly call: GrpcCall
   readonly caller: Caller
   readonly billedCall: Call & { readonly product: ProductKey }
@@ -65,7 +65,7 @@ export type GeyserCallDeps = {
 /** A call of geyser.Geyser from its opening to its end: its requests are checked and charged, and its token and node are watched. */
 export class GeyserCall {
   readonly isStream: boolean
-  readonly #opened: AdmittedCall
+  readonly #opened: OpenedCall
   readonly #options: GeyserCallOptions
   readonly #deps: GeyserCallDeps
   readonly #relay: StreamRelay
@@ -78,7 +78,7 @@ export class GeyserCall {
   #atNodeSinceMs: number
   #hasRequest = false
 
-  constructor(opened: AdmittedCall, options: GeyserCallOptions, deps: GeyserCallDeps) {
+  constructor(opened: OpenedCall, options: GeyserCallOptions, deps: GeyserCallDeps) {
     this.isStream = opened.isStream
     this.#opened = opened
     this.#options = options
@@ -99,12 +99,12 @@ export class GeyserCall {
   }
 
   /** The request of the call, which is unary, is complete. */
-  requested(): void {
+  onRequestComplete(): void {
     this.#hasRequest = true
   }
 
   /** The call, which is unary, was opened at a node. */
-  openedAt(node: UpstreamNode): void {
+  onUnaryOpened(node: UpstreamNode): void {
     this.#node = node
     this.#atNodeSinceMs = this.#deps.clock.monotonicMs()
   }

@@ -4,8 +4,7 @@ import { frameMessage } from '../../platform/grpc/framing.ts'
 import { GrpcCode, type GrpcStatus } from '../../platform/grpc/status.ts'
 import type { GrpcEnd, GrpcStream } from '../../platform/grpc/stream.ts'
 import type { StreamMeter } from '../metrics.ts'
-import type { SeenBanks } from './seen-banks.ts'
-import type { StreamPiece } from './stream-position.ts'
+import type { NextNode, Resume } from './resume.ts'
 import { UpdateFrames } from './update-frames.ts'
 
 /** Why a node was given up. */
@@ -28,24 +27,9 @@ export type RelayDeps = {
   /** The call could not be continued at another node because of a defect; it ends. */
   readonly onError: (error: unknown) => void
   /** Set where the call may continue at another node. */
-  readonly resume?: RelayResume | undefined
+  readonly resume?: Pick<Resume, 'banks' | 'onData' | 'onLive' | 'next'> | undefined
   /** Called exactly once, with the call at the node where that is still open, and the status unless the customer just disconnected. */
   readonly onEnd: (atNode: GrpcStream | undefined, status?: GrpcStatus) => void
-}
-
-export type RelayResume = {
-  readonly banks: SeenBanks
-  onData(piece: StreamPiece): void
-  onLive(): void
-  /** Another node, and its first request; undefined where there is none. `ended` is for the customer, before the first bytes of the node. */
-  next(): Promise<NextCall | undefined>
-}
-
-type NextCall = {
-  readonly stream: GrpcStream
-  readonly request: Uint8Array
-  readonly fromSlot: number
-  readonly ended: { readonly banks: number; readonly frames: Uint8Array }
 }
 
 /** Statuses of a node that another one need not have: it stops, refuses the gateway's credential, or lacks the method. */
@@ -263,7 +247,7 @@ export class StreamRelay {
     })
   }
 
-  async #continueAtNext({ next }: RelayResume, loss: NodeLoss, end?: GrpcEnd): Promise<void> {
+  async #continueAtNext({ next }: Pick<Resume, 'next'>, loss: NodeLoss, end?: GrpcEnd): Promise<void> {
     const found = await next()
     if (found === undefined) return this.#endLost(loss, end)
     const { stream, request, fromSlot, ended } = found
@@ -287,7 +271,7 @@ export class StreamRelay {
     else this.end(lostStatus(this.#lastSlot, loss))
   }
 
-  #sendEnded({ banks, frames }: NextCall['ended']): void {
+  #sendEnded({ banks, frames }: NextNode['ended']): void {
     if (banks === 0) return
     this.#count(frames.length, banks)
     if (!this.#deps.call.writeFramed(frames)) this.#isNodePaused = true
