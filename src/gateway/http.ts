@@ -34,7 +34,7 @@ import { createDocumentEndpoint, isDocumentPath } from './document-endpoint.ts'
 import type { SharedLimits } from './limits.ts'
 import type { ListenerMeter } from './metrics.ts'
 import { recordRefusals, heldBytesRefusal, mediaTypeRefusal, sizeRefusal } from './refusal.ts'
-import { createRpcPosts } from './rpc/http.ts'
+import { createRpcPosts } from './rpc/post.ts'
 import { rateLimitHeaders, refusalResponse } from './rpc/http-response.ts'
 import type { Rpc } from './rpc/rpc.ts'
 

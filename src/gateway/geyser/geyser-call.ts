@@ -17,7 +17,7 @@ import type { Admitted, GeyserAdmission } from './admission.ts'
 import type { DecodedRefusal } from './decoded/streams.ts'
 import { grpcStatusOf } from './refusal.ts'
 import { lostStatus, StreamRelay } from './relay.ts'
-import { createRequestGate, type RefusedMessage, type RequestGate } from './request-gate.ts'
+import { createRequestCheck, type RefusedMessage, type RequestCheck } from './request-check.ts'
 import type { ResetFloodGuard } from './reset-flood-guard.ts'
 import type { NextNode, Resume } from './resume.ts'
 
@@ -86,9 +86,9 @@ export class GeyserCall {
     this.#caller = opened.caller
     this.#node = opened.node
     this.#atNodeSinceMs = deps.clock.monotonicMs()
-    const gate = this.#createGate()
-    this.#relay = this.#createRelay(gate)
-    if (opened.isStream) this.#leave = this.#enter(gate)
+    const requestCheck = this.#createRequestCheck()
+    this.#relay = this.#createRelay(requestCheck)
+    if (opened.isStream) this.#leave = this.#enter(requestCheck)
     else this.#deadline = deps.clock.setTimer(options.unaryDeadlineMs, () => this.#onDeadline())
   }
 
@@ -144,9 +144,9 @@ export class GeyserCall {
     this.end(TIMED_OUT)
   }
 
-  #createGate(): RequestGate {
+  #createRequestCheck(): RequestCheck {
     const { billedCall, isStream, check, resume } = this.#opened
-    return createRequestGate({
+    return createRequestCheck({
       method: billedCall.method,
       isStream,
       limits: () => this.#caller.limits,
@@ -160,7 +160,7 @@ export class GeyserCall {
     })
   }
 
-  #createRelay({ messageLimits, accepts }: RequestGate): StreamRelay {
+  #createRelay({ messageLimits, accepts }: RequestCheck): StreamRelay {
     const { call, caller, stream, admitted, resume } = this.#opened
     const { access, clock, metrics } = this.#deps
     return new StreamRelay({
@@ -180,14 +180,14 @@ export class GeyserCall {
   }
 
   /** Lists the stream among the open connections of its subscription. */
-  #enter(gate: RequestGate): (status?: GrpcStatus) => void {
+  #enter(requestCheck: RequestCheck): (status?: GrpcStatus) => void {
     const { caller, remoteAddress } = this.#opened
     this.#deps.metrics.grpc.open.inc()
     return this.#deps.connections.enter({
       subscriptionId: caller.subscription.id,
       interface: 'grpc',
       remoteAddress,
-      subscriptions: () => gate.filters,
+      subscriptions: () => requestCheck.filters,
       bytesOut: () => this.#relay.bytesOut,
       moves: () => this.#relay.moves,
       close: () => this.end(CLOSED_BY_OWNER),

@@ -6,7 +6,7 @@ import { requestBytesMax } from './methods.ts'
 import { type PolicyPass, policyOf } from './policy.ts'
 
 /** Decides for each request of one call whether it is forwarded. */
-export type RequestGate = {
+export type RequestCheck = {
   /** Where it is false, the call has been ended or will be. */
   accepts(request: Uint8Array): boolean
   readonly messageLimits: MessageLimits
@@ -14,7 +14,7 @@ export type RequestGate = {
   readonly filters: number
 }
 
-export type RequestGateDeps = {
+export type RequestCheckDeps = {
   readonly method: string
   readonly isStream: boolean
   /** Of the plan as it is now: it may have changed since the call began. */
@@ -47,7 +47,7 @@ const FREE_PINGS = 20
 const FREE_PINGS_MS = 10_000
 
 /** Checks each request against the plan and charges it. What is refused is not forwarded; whether the call stays charged is for `onRefused`. */
-export function createRequestGate(deps: RequestGateDeps): RequestGate {
+export function createRequestCheck(deps: RequestCheckDeps): RequestCheck {
   const { method, isStream, limits, monotonicMs, isForwarded } = deps
   const policy = policyOf(method)
   let filters = 0
