@@ -175,8 +175,7 @@ export const NODE_CONNECTIONS = 'nodeConnectionsPerSubscription'
 function overShareRefusal(cost: number): Refusal {
   return {
     code: 'rate-limited',
-    message:
-      'limit reached: so many calls of one subscription wait for connections to a node: read responses as they arrive',
+    message: 'too many calls of one subscription wait for a connection to a node; read responses as they arrive',
     data: { reason: 'connections', limit: NODE_CONNECTIONS, size: null, cost, retryAfterMs: 2000 },
     retryAfterSeconds: 2,
   }

@@ -10,7 +10,6 @@ export type RpcRequest = RefusableRequest & {
 /** JSON nested deeper than this is refused before anything is parsed. */
 export const JSON_DEPTH_MAX = 32
 
-/** A call, or the response that refuses the item. */
 /** A call, or the response that refuses one, with its id as JSON. */
 export type RpcItem = { readonly call: RpcCall } | { readonly refusal: string; readonly id: string }
 

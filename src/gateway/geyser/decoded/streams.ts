@@ -134,7 +134,7 @@ export function createDecodedStreams(options: DecodedStreamsOptions, deps: Decod
     arrivals.length = 0
   }
 
-  /** The addresses are not checked here: the gate has done it, and `updates` does it again when it decodes them. */
+  /** The addresses are not checked here: `request-check.ts` has done it, and `updates` does it again when it decodes them. */
   function refusalOf(request: DeshredRequest | undefined): DecodedRefusal | undefined {
     if (request === undefined) return { rule: 'readable', message: 'not a SubscribeDeshredRequest' }
     const count = request.transactions.size + request.slots.size
