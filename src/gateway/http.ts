@@ -33,9 +33,9 @@ import { createAddressRateLimit, OPEN_LIMIT } from './address-rate-limit.ts'
 import { createDocumentEndpoint, isDocumentPath } from './document-endpoint.ts'
 import type { SharedLimits } from './limits.ts'
 import type { ListenerMeter } from './metrics.ts'
-import { recordRefusals, heldBytesRefusal, mediaTypeRefusal, sizeRefusal } from './refusal.ts'
-import { createRpcPosts } from './rpc/post.ts'
+import { heldBytesRefusal, mediaTypeRefusal, recordRefusals, sizeRefusal } from './refusal.ts'
 import { rateLimitHeaders, refusalResponse } from './rpc/http-response.ts'
+import { createRpcPosts } from './rpc/post.ts'
 import type { Rpc } from './rpc/rpc.ts'
 
 export type RpcServerDeps = BaseDeps &

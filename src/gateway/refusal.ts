@@ -72,7 +72,9 @@ export function notAssignedRefusal(): Refusal {
 
 /** A call that was refused for another reason than a limit. */
 export function callerRefusal(tokenInterface: TokenInterface, refused: Refused | NotAssigned): Refusal {
-  return refused.reason === 'not-assigned' ? notAssignedRefusal() : tokenRefusal(explainRefusal(tokenInterface, refused))
+  return refused.reason === 'not-assigned'
+    ? notAssignedRefusal()
+    : tokenRefusal(explainRefusal(tokenInterface, refused))
 }
 
 export function overLimitRefusal(over: OverLimit, method: string, nowMs: number): Refusal {

@@ -16,7 +16,7 @@ import { upstreamRefusal } from '../refusal.ts'
 import { createGeyserAdmission } from './admission.ts'
 import { openWithCompleteRequest } from './complete-request.ts'
 import type { DecodedStreams } from './decoded/streams.ts'
-import { type OpenedCall, GeyserCall, type GeyserCallOptions } from './geyser-call.ts'
+import { GeyserCall, type GeyserCallOptions, type OpenedCall } from './geyser-call.ts'
 import { type DecodedMethod, isDecodedMethod, isUnary } from './methods.ts'
 import { grpcStatusOf, SHUTTING_DOWN } from './refusal.ts'
 import { createResetFloodGuard } from './reset-flood-guard.ts'
@@ -110,7 +110,11 @@ export function createGeyserCalls(options: GeyserCallsOptions, deps: GeyserCalls
     const beganMs = clock.monotonicMs()
     const isStream = !isUnary(method)
     const decoded = isDecodedMethod(method) ? deps.decoded : undefined
-    const billedCall = { interface: 'grpc', method, product: decoded === undefined ? 'bundle' : 'shreds-decoded' } as const
+    const billedCall = {
+      interface: 'grpc',
+      method,
+      product: decoded === undefined ? 'bundle' : 'shreds-decoded',
+    } as const
     const admitted = admission.admit(call, caller, billedCall)
     if (admitted === undefined) return
 

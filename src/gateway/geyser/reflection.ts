@@ -20,7 +20,7 @@ import { file_shredstream } from '../../solana/gen/shredstream_pb.ts'
 import { createFileDescriptors, type FileDescriptors } from '../../solana/geyser/file-descriptors.ts'
 import { decodeMessage, encodeMessage } from '../../solana/geyser/protobuf.ts'
 import type { ListenerMeter } from '../metrics.ts'
-import { PERMIT_RETRY_MS, callerRefusal, overLimitRefusal } from '../refusal.ts'
+import { callerRefusal, overLimitRefusal, PERMIT_RETRY_MS } from '../refusal.ts'
 import { rateLimitHeaders } from '../rpc/http-response.ts'
 import { type CallLimit, callLimitRefusal, endLater, grpcStatusOf, SHUTTING_DOWN } from './refusal.ts'
 

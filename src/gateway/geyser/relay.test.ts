@@ -175,7 +175,7 @@ test('the metadata of a call comes with its headers, and with its end where it w
     const { call } = openCall()
     const headers: unknown[] = []
     const trailers: unknown[] = []
-    call.sendHeaders = (sent) => void headers.push(sent['cost'])
+    call.sendHeaders = (sent) => void headers.push(sent?.['cost'])
     call.end = ({ metadata }) => void trailers.push(metadata?.['cost'])
     const stream = openStream()
     if (!hasHeaders) stream.onHeaders = () => {}

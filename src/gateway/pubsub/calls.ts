@@ -8,10 +8,10 @@ import type { NodeResponse, UpstreamResponse } from '../../upstreams/response.ts
 import type { ListenerMeter } from '../metrics.ts'
 import {
   errorResponse,
-  type RefusableRequest,
-  type Refusal,
   failureRefusal,
   heldResponseRefusal,
+  type RefusableRequest,
+  type Refusal,
   upstreamRefusal,
 } from '../refusal.ts'
 import type { Forward } from '../rpc/forward.ts'

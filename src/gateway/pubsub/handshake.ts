@@ -15,11 +15,11 @@ import type { BaseDeps } from '../../platform/process/base-deps.ts'
 import type { RefusalRecorder } from '../../platform/telemetry/refusal-log.ts'
 import type { ListenerMeter } from '../metrics.ts'
 import {
+  notAssignedRefusal,
+  permitRefusal,
   type RefusableRequest,
   type Refusal,
   recordRefusals,
-  notAssignedRefusal,
-  permitRefusal,
   tokenRefusal,
   upstreamRefusal,
 } from '../refusal.ts'

@@ -4,7 +4,7 @@ import { methodCost, WS_SUBSCRIPTIONS_PER_CONNECTION_MAX } from '../../access/pl
 import type { Permit } from '../../access/quota/permits.ts'
 import type { NodeUser } from '../../contract/products.ts'
 import type { WsConnection } from '../../platform/ws/connection.ts'
-import { type Refusal, permitRefusal } from '../refusal.ts'
+import { permitRefusal, type Refusal } from '../refusal.ts'
 import { refuseOnConnection } from './refusal.ts'
 import type { PubSubKind } from './request.ts'
 import type { Gap, SubscribeResponse, UpstreamSubscriber } from './upstream-subscription.ts'

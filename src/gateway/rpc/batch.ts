@@ -8,10 +8,10 @@ import type { NodeResponse } from '../../upstreams/response.ts'
 import type { ListenerMeter } from '../metrics.ts'
 import {
   errorResponse,
-  type Refusal,
   failureRefusal,
   heldBytesRefusal,
   heldResponseRefusal,
+  type Refusal,
   upstreamRefusal,
 } from '../refusal.ts'
 import { type BatchPart, BatchSplice } from './batch-splice.ts'

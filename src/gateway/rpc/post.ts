@@ -13,12 +13,12 @@ import { givenRequestId } from '../../platform/http/server/request-id.ts'
 import type { RefusalRecorder } from '../../platform/telemetry/refusal-log.ts'
 import type { ListenerMeter } from '../metrics.ts'
 import {
+  heldBytesRefusal,
+  inflateRatioRefusal,
+  mediaTypeRefusal,
   type RefusableRequest,
   type Refusal,
   recordRefusals,
-  heldBytesRefusal,
-  mediaTypeRefusal,
-  inflateRatioRefusal,
   sizeRefusal,
 } from '../refusal.ts'
 import { refusalResponse } from './http-response.ts'
@@ -107,7 +107,8 @@ class RpcPost implements Responder {
     if (reason === 'malformed') return rpc.refuseUnreadable(this.#caller, this, bytes)
     const limit = reason === 'too-large' ? 'requestBytes' : 'inflateRatio'
     meter.refused(limit, { subscription: this.#caller.subscription.id, code: 'too-large' })
-    const refusal = limit === 'requestBytes' ? sizeRefusal(limit, this.bodyBytesMax) : inflateRatioRefusal(INFLATE_RATIO_MAX)
+    const refusal =
+      limit === 'requestBytes' ? sizeRefusal(limit, this.bodyBytesMax) : inflateRatioRefusal(INFLATE_RATIO_MAX)
     return rpc.refuseBody(this.#caller, refusal, this, bytes)
   }
 

@@ -16,11 +16,11 @@ import { type RpcCall, writeCall } from '../../solana/json/json-rpc.ts'
 import type { NodeResponse } from '../../upstreams/response.ts'
 import type { ListenerMeter } from '../metrics.ts'
 import {
-  type RefusableRequest,
-  type Refusal,
   callerRefusal,
   failureRefusal,
   overLimitRefusal,
+  type RefusableRequest,
+  type Refusal,
   sizeRefusal,
   tokenRefusal,
   upstreamRefusal,
@@ -29,7 +29,7 @@ import { type ChargedRefusal, createForwardBatch } from './batch.ts'
 import { readFastPathCall } from './fast-path-call.ts'
 import type { Forward } from './forward.ts'
 import { ForwardedResponse, jsonHeaders, rateLimitHeaders, refusalResponse } from './http-response.ts'
-import { isFastPathId, type RpcItem, type RpcRequest, readRpcBody, bodyErrorText } from './request.ts'
+import { bodyErrorText, isFastPathId, type RpcItem, type RpcRequest, readRpcBody } from './request.ts'
 import { replaceId, replaceIdInStream } from './response-id.ts'
 
 export type RpcDeps = {
@@ -200,7 +200,8 @@ export function createRpc({ access, forward, clock, meter, tarpit, heldBytes, fr
     if (rest !== undefined) return { status: 200, headers, body: '', rest: replaceIdInStream({ body, rest }, id) }
     const replaced = replaceId(body, id)
     const { cost } = admission
-    if (replaced === undefined) return refusalResponse(upstreamRefusal('no-upstream'), request, { id, quota: admission, cost })
+    if (replaced === undefined)
+      return refusalResponse(upstreamRefusal('no-upstream'), request, { id, quota: admission, cost })
     return { status: 200, headers, body: replaced }
   }
 
