@@ -33,9 +33,9 @@ import { createAddressRateLimit, OPEN_LIMIT } from './address-rate-limit.ts'
 import { createDocumentEndpoint, isDocumentPath } from './document-endpoint.ts'
 import type { SharedLimits } from './limits.ts'
 import type { ListenerMeter } from './metrics.ts'
-import { recordRefusals, refuseHeldBytes, refuseMediaType, refuseSize } from './refusal.ts'
-import { createRpcPosts } from './rpc/http.ts'
-import { rateLimitHeaders, refuse } from './rpc/http-response.ts'
+import { heldBytesRefusal, mediaTypeRefusal, recordRefusals, sizeRefusal } from './refusal.ts'
+import { rateLimitHeaders, refusalResponse } from './rpc/http-response.ts'
+import { createRpcPosts } from './rpc/post.ts'
 import type { Rpc } from './rpc/rpc.ts'
 
 export type RpcServerDeps = BaseDeps &
@@ -173,9 +173,9 @@ async function serveEndpoint(
   const refusable = { requestId, docsUrl, onRefused: recordRefusals(refusals, 'rpc', subscription) }
   const remaining = quota(caller)
   if (endpoint.takesBody && !isJsonRequest(contentFieldsOf(request.rawHeaders)))
-    return send(response, refuse(refuseMediaType(JSON_REQUIRED), refusable, { quota: remaining }))
+    return send(response, refusalResponse(mediaTypeRefusal(JSON_REQUIRED), refusable, { quota: remaining }))
   if (endpoint.takesBody && isEncoded(request)) {
-    const refused = refuse(refuseMediaType(ENCODING_REFUSED), refusable, { quota: remaining })
+    const refused = refusalResponse(mediaTypeRefusal(ENCODING_REFUSED), refusable, { quota: remaining })
     return send(response, { ...refused, headers: { ...refused.headers, 'accept-encoding': 'identity' } })
   }
   const bodyBytesMax = endpoint.bodyBytesMax?.(caller.limits) ?? caller.limits.requestBytes
@@ -188,9 +188,9 @@ async function serveEndpoint(
     const { exceeded } = held
     meter.refused(exceeded ?? 'requestBytes', { subscription, code: exceeded ? 'overloaded' : 'too-large' })
     const refusal = exceeded
-      ? refuseHeldBytes(exceeded, heldBytes.limits[exceeded])
-      : refuseSize('requestBytes', bodyBytesMax)
-    return send(response, refuse(refusal, refusable, { quota: remaining }))
+      ? heldBytesRefusal(exceeded, heldBytes.limits[exceeded])
+      : sizeRefusal('requestBytes', bodyBytesMax)
+    return send(response, refusalResponse(refusal, refusable, { quota: remaining }))
   }
   const { accept } = request.headers
   const { status, body, headers } = await endpoint.respond(caller, { body: read.body, requestId, query, accept })

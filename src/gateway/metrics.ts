@@ -45,7 +45,7 @@ const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 type Count = { inc(by?: number): void }
 
 /** Whose request a server refused, and with which error. */
-export type RefusedRequest = {
+export type RefusalSubject = {
   readonly subscription: string
   readonly code: 'too-large' | 'response-too-large' | 'rate-limited' | 'invalid-params' | 'overloaded'
 }
@@ -55,7 +55,7 @@ export type ListenerMeter = {
   /** An admitted request; a method that is on no list counts as `other`. */
   request(method: string): void
   /** A refusal, by its limit. `request` is given where the refusal has to be logged here; those of `access` are logged there. */
-  refused(limit: string, request?: RefusedRequest): void
+  refused(limit: string, request?: RefusalSubject): void
   /** Time of a call from its admission to its response, or to the beginning of a large one. */
   tookMs(ms: number): void
   /** Refusals of a token that were delayed. */
@@ -194,7 +194,7 @@ export function logRefusals<Meter extends ListenerMeter>(
 ): Meter {
   return {
     ...meter,
-    refused(limit: string, request?: RefusedRequest) {
+    refused(limit: string, request?: RefusalSubject) {
       meter.refused(limit)
       if (request === undefined) return
       const kind = { interface: server, limit, code: ERRORS[request.code].jsonRpc }

@@ -52,7 +52,7 @@ function textOf(value: unknown): string | undefined {
 /** The Rust Solana client honours whole seconds below 120 and nothing else; the exact time is in `data`. */
 const RETRY_AFTER_SECONDS_MAX = 119
 
-export function refuseToken(explained: ExplainedRefusal): Refusal {
+export function tokenRefusal(explained: ExplainedRefusal): Refusal {
   return { code: 'unauthorized', message: 'missing or invalid token', data: explained }
 }
 
@@ -60,7 +60,7 @@ export function refuseToken(explained: ExplainedRefusal): Refusal {
 const NOT_ASSIGNED_RETRY_SECONDS = 30
 
 /** A valid token whose subscription has no node. */
-export function refuseNotAssigned(): Refusal {
+export function notAssignedRefusal(): Refusal {
   const { sentence, fix } = ERRORS['not-assigned']
   return {
     code: 'not-assigned',
@@ -71,11 +71,13 @@ export function refuseNotAssigned(): Refusal {
 }
 
 /** A call that was refused for another reason than a limit. */
-export function refuseCaller(tokenInterface: TokenInterface, refused: Refused | NotAssigned): Refusal {
-  return refused.reason === 'not-assigned' ? refuseNotAssigned() : refuseToken(explainRefusal(tokenInterface, refused))
+export function callerRefusal(tokenInterface: TokenInterface, refused: Refused | NotAssigned): Refusal {
+  return refused.reason === 'not-assigned'
+    ? notAssignedRefusal()
+    : tokenRefusal(explainRefusal(tokenInterface, refused))
 }
 
-export function refuseOverLimit(over: OverLimit, method: string, nowMs: number): Refusal {
+export function overLimitRefusal(over: OverLimit, method: string, nowMs: number): Refusal {
   const { limitName, limitSize, cost, retryAfterMs } = over
   const canWait = Number.isFinite(retryAfterMs)
   const what =
@@ -101,7 +103,7 @@ export function refuseOverLimit(over: OverLimit, method: string, nowMs: number):
 export const PERMIT_RETRY_MS = 5000
 
 /** `cost` is that of the refused call in units. */
-export function refusePermit({ limitName, limitSize }: NoPermit, cost: number, subscription?: string): Refusal {
+export function permitRefusal({ limitName, limitSize }: NoPermit, cost: number, subscription?: string): Refusal {
   // Where the plan allows none, no time helps.
   const mayRetry = limitSize > 0
   return {
@@ -116,23 +118,23 @@ export function refusePermit({ limitName, limitSize }: NoPermit, cost: number, s
   }
 }
 
-export function refuseSize(limit: 'requestBytes' | 'batchItems', size: number): Refusal {
+export function sizeRefusal(limit: 'requestBytes' | 'batchItems', size: number): Refusal {
   return { code: 'too-large', message: `limit reached: ${size} ${LIMIT_LABELS[limit]}`, data: { limit, size } }
 }
 
 /** A body whose content type or encoding is not read here. */
-export function refuseMediaType(message: string): Refusal {
+export function mediaTypeRefusal(message: string): Refusal {
   return { code: 'unsupported-media-type', message, data: { fix: ERRORS['unsupported-media-type'].fix } }
 }
 
 /** A compressed body whose inflation ratio is beyond that of any real request. */
-export function refuseRatio(size: number): Refusal {
+export function inflateRatioRefusal(size: number): Refusal {
   const message = `limit reached: a compressed body may inflate to ${size} times its size; send it uncompressed`
   return { code: 'too-large', message, data: { limit: 'inflateRatio', size } }
 }
 
 /** A request that would exceed a limit of held bytes; `size` in bytes. */
-export function refuseHeldBytes(limit: HeldBytesLimit, size: number): Refusal {
+export function heldBytesRefusal(limit: HeldBytesLimit, size: number): Refusal {
   const whose = limit === 'heldBytes' ? 'this process' : 'one subscription'
   return {
     code: 'overloaded',
@@ -143,14 +145,14 @@ export function refuseHeldBytes(limit: HeldBytesLimit, size: number): Refusal {
 }
 
 /** The same for the response to a call that was forwarded and stays charged. */
-export function refuseHeldResponse(limit: HeldBytesLimit, size: number): Refusal {
-  const { message, data, ...others } = refuseHeldBytes(limit, size)
+export function heldResponseRefusal(limit: HeldBytesLimit, size: number): Refusal {
+  const { message, data, ...others } = heldBytesRefusal(limit, size)
   return { ...others, message: `${message}; ${STAYS_CHARGED}`, data: { ...data, charged: true } }
 }
 
 export const STAYS_CHARGED = 'the call was forwarded and charged, and its response is dropped'
 
-export function refuseUpstream(code: 'no-upstream' | 'upstream-timeout' | 'draining'): Refusal {
+export function upstreamRefusal(code: 'no-upstream' | 'upstream-timeout' | 'draining'): Refusal {
   return {
     code,
     message: ERRORS[code].sentence,
@@ -159,25 +161,26 @@ export function refuseUpstream(code: 'no-upstream' | 'upstream-timeout' | 'drain
   }
 }
 
-/** A call without a response from a node. */
-export function refuseFailure({ kind }: UpstreamFailure): Refusal {
+/** A call without a response from a node; `cost` is that of the call in units. */
+export function failureRefusal({ kind }: UpstreamFailure, cost: number): Refusal {
   if (kind === 'too-large') {
     const message = 'the request is larger than a node accepts, by default 51200 bytes: split it'
     return { code: kind, message, data: { limit: 'nodeRequestBytes', size: null } }
   }
-  if (kind === 'over-share') return OVER_SHARE
-  return refuseUpstream(kind === 'timeout' ? 'upstream-timeout' : 'no-upstream')
+  if (kind === 'over-share') return overShareRefusal(cost)
+  return upstreamRefusal(kind === 'timeout' ? 'upstream-timeout' : 'no-upstream')
 }
 
 /** The limit of a subscription's calls at a node whose connections are scarce; its size changes with their use. */
 export const NODE_CONNECTIONS = 'nodeConnectionsPerSubscription'
 
-const OVER_SHARE: Refusal = {
-  code: 'rate-limited',
-  message:
-    'limit reached: so many calls of one subscription wait for connections to a node: read responses as they arrive',
-  data: { reason: 'connections', limit: NODE_CONNECTIONS, size: null, retryAfterMs: 2000 },
-  retryAfterSeconds: 2,
+function overShareRefusal(cost: number): Refusal {
+  return {
+    code: 'rate-limited',
+    message: 'too many calls of one subscription wait for a connection to a node; read responses as they arrive',
+    data: { reason: 'connections', limit: NODE_CONNECTIONS, size: null, cost, retryAfterMs: 2000 },
+    retryAfterSeconds: 2,
+  }
 }
 
 /** The JSON-RPC response to one refused call, with its id byte for byte. */

@@ -112,7 +112,7 @@ export async function startGateway(listeners: GatewayListeners, deps: GatewayDep
   const cache = listeners.cache && createResponseCache(cachePartOf(listeners.cache, threads), metrics.cache)
   readings.cache = cache
   const direct = createForward(upstreams)
-  const forward = cache === undefined ? direct : withResponseCache(direct, upstreams, cache)
+  const forward = cache === undefined ? direct : withResponseCache(direct, upstreams, { cache, heldBytes })
   const { refusals } = deps
   const common = { access, upstreams, log, clock, random, connections, tarpit, metrics, docsUrl, refusals, limits }
   const { queryToken, ...wsListen } = listeners.ws

@@ -212,7 +212,7 @@ describe('the gRPC server', () => {
     const first = openNext(tokenMetadata(token))
     await first.headers
     for (const [path, expected] of [
-      [SUBSCRIBE, /1 open gRPC streams; limit: grpcStreams; try again in 5000 ms/],
+      [SUBSCRIBE, /1 open gRPC streams; limit: grpcStreams; cost: 1; try again in 5000 ms/],
     ] as const) {
       const startMs = performance.now()
       const refused = await openStream(on.client, path, tokenMetadata(token)).ended

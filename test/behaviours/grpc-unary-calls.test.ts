@@ -128,7 +128,8 @@ describe('unary calls of geyser.Geyser', () => {
     await until('all are open', () => on.server.openCalls === UNARY_CALLS_MAX)
     const refused = await openCall(openSession(), one.token).ended
     assert.equal(refused.code, GrpcCode.resourceExhausted)
-    assert.equal(refused.message, `limit reached: ${UNARY_CALLS_MAX} open unary gRPC calls; limit: grpcUnaryCalls`)
+    const limit = `limit reached: ${UNARY_CALLS_MAX} open unary gRPC calls; limit: grpcUnaryCalls`
+    assert.equal(refused.message, `${limit}; cost: 1; try again in 1000 ms`)
     assert.equal((await unary(on.client, PING, Buffer.alloc(0), tokenMetadata(other.token))).error, null)
     held[0]?.stream.end(frameMessage(Buffer.alloc(0)))
     assert.equal((await held[0]?.ended)?.code, GrpcCode.ok)

@@ -1,6 +1,7 @@
 import { type Base58Size, isBase58Key, isBase58Signature } from '../../solana/crypto/base58-size.ts'
 import { WireReader } from '../../solana/geyser/wire-reader.ts'
-import { type PolicyRefusal, refuseFilter, shownText, textAt } from './policy.ts'
+import { textAt } from './policy.ts'
+import { filterRefusal, type PolicyRefusal, shownText } from './policy-refusal.ts'
 import { DESHRED, type FilterKind, SUBSCRIBE } from './request-shape.ts'
 
 const SHAPES = new Map([
@@ -20,7 +21,7 @@ export function checkAddresses(method: string, request: Uint8Array): PolicyRefus
   while (reader.next()) {
     const kind = shape.filters[reader.field]
     const problem = kind && problemOf(kind, reader.inside(), bytes)
-    if (problem !== undefined) return refuseFilter('readable', kind?.kind ?? '', problem.name, problem.message)
+    if (problem !== undefined) return filterRefusal('readable', kind?.kind ?? '', problem.name, problem.message)
   }
   return undefined
 }

@@ -52,15 +52,19 @@ function openCall() {
   return {
     call: call as unknown as GrpcCall,
     ended,
-    request() {
-      onMessage(new Uint8Array())
+    request(message = new Uint8Array()) {
+      onMessage(message)
       onHalfClose()
     },
   }
 }
 
+/** What the trailers of a call state to have been charged. */
+const costOf = ({ ended }: ReturnType<typeof openCall>) => ended[0]?.metadata?.['x-ratelimit-cost']
+
 /** Calls whose charges and nodes the test looks at. */
-function openCalls({ hasOwnNodes = false } = {}) {
+function openCalls({ hasOwnNodes = false, limits = CALLER.limits } = {}) {
+  const caller = { ...CALLER, limits }
   const clock = createManualClock()
   let charges = 0
   const access = {
@@ -70,7 +74,7 @@ function openCalls({ hasOwnNodes = false } = {}) {
     },
     refund: (_caller: Caller, _call: Call) => void (charges -= 1),
     quota: () => QUOTA,
-    renew: () => CALLER,
+    renew: () => caller,
     refuseWithoutNode: () => undefined,
     countBytes() {},
   } as unknown as Access
@@ -101,7 +105,7 @@ function openCalls({ hasOwnNodes = false } = {}) {
     charges: () => charges,
     async ping() {
       const opened = openCall()
-      calls.serve(opened.call, CALLER, { method: 'Ping', remoteAddress: '' })
+      calls.serve(opened.call, caller, { method: 'Ping', remoteAddress: '' })
       await nextTurn()
       return opened
     },
@@ -130,6 +134,7 @@ test('a unary call whose time is over before a node has its request is not charg
   on.clock.advance(OPTIONS.unaryDeadlineMs)
   assert.equal(opened.ended[0]?.code, GrpcCode.deadlineExceeded)
   assert.match(opened.ended[0]?.message ?? '', /upstream node did not respond/)
+  assert.equal(costOf(opened), '0')
   const { stream, isCancelled } = openStream()
   on.searching[0]?.resolve({ ok: true, stream, node: NODE })
   await nextTurn()
@@ -154,6 +159,7 @@ test('a unary call that a node has stays charged when its time is over, as does 
   await nextTurn()
   on.clock.advance(OPTIONS.unaryDeadlineMs)
   assert.deepEqual([forwarded.ended[0]?.code, isCancelled(), on.charges()], [GrpcCode.deadlineExceeded, true, 1])
+  assert.equal(costOf(forwarded), '1')
   const incomplete = await on.ping()
   on.clock.advance(OPTIONS.unaryDeadlineMs)
   assert.deepEqual(incomplete.ended, [
@@ -164,6 +170,15 @@ test('a unary call that a node has stays charged when its time is over, as does 
     },
   ])
   assert.deepEqual([on.charges(), on.calls.openCalls, on.searching.length], [2, 0, 1])
+})
+
+test('a unary call whose request the plan refuses is not charged, and its trailers say so', async () => {
+  const on = openCalls({ limits: { ...CALLER.limits, grpcKinds: ['slots'] } })
+  const opened = await on.ping()
+  const unknownField = Uint8Array.of(0xf8, 0x7f, 1)
+  opened.request(unknownField)
+  assert.equal(opened.ended[0]?.code, GrpcCode.invalidArgument)
+  assert.deepEqual([on.charges(), costOf(opened)], [0, '0'])
 })
 
 test('each node that refuses the credential of the gateway is logged, once a minute', async () => {

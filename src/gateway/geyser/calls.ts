@@ -12,13 +12,13 @@ import type { Upstreams } from '../../upstreams/service.ts'
 import type { Connections } from '../account/connections.ts'
 import type { SharedLimits } from '../limits.ts'
 import type { GatewayMetrics } from '../metrics.ts'
-import { refuseUpstream } from '../refusal.ts'
+import { upstreamRefusal } from '../refusal.ts'
 import { createGeyserAdmission } from './admission.ts'
 import { openWithCompleteRequest } from './complete-request.ts'
 import type { DecodedStreams } from './decoded/streams.ts'
-import { type AdmittedCall, GeyserCall, type GeyserCallOptions } from './geyser-call.ts'
+import { GeyserCall, type GeyserCallOptions, type OpenedCall } from './geyser-call.ts'
 import { type DecodedMethod, isDecodedMethod, isUnary } from './methods.ts'
-import { grpcStatusOf } from './refusal.ts'
+import { grpcStatusOf, SHUTTING_DOWN } from './refusal.ts'
 import { createResetFloodGuard } from './reset-flood-guard.ts'
 import { createResume } from './resume.ts'
 
@@ -49,11 +49,11 @@ export type GeyserCalls = Disposable & {
   endStreams(withinMs: number): void
 }
 
-/** An admitted call that is being opened. */
-type Opening = Pick<AdmittedCall, 'call' | 'caller' | 'charged'> & {
+/** An admitted call without a stream yet. */
+type PendingCall = Pick<OpenedCall, 'call' | 'caller' | 'admitted'> & {
   readonly metadata: Readonly<Record<string, string>>
-  /** The call, once it is open: its node may be drained before. */
-  readonly started: { call?: GeyserCall }
+  /** Set once it has a stream, whose node may be drained before. */
+  geyserCall?: GeyserCall
 }
 
 /** Serves calls of geyser.Geyser: admits each, opens it at a node of the subscription or at the decoded shreds, and relays it until its end. */
@@ -66,11 +66,11 @@ export function createGeyserCalls(options: GeyserCallsOptions, deps: GeyserCalls
     ...{ access, clock, meter: metrics.grpc, resetGuard, unaryCalls, upstreams },
   })
   const freeRefusals = createFreeRefusals(clock, deps.limits?.buckets.freeRefusals)
-  const open = new Set<GeyserCall>()
+  const openCalls = new Set<GeyserCall>()
   const checks = createSlicedChecks((call: GeyserCall) => {
-    if (open.has(call)) call.check()
+    if (openCalls.has(call)) call.check()
   })
-  const onEnd = (call: GeyserCall) => void open.delete(call)
+  const onEnd = (call: GeyserCall) => void openCalls.delete(call)
   let isEnding = false
 
   function fail(call: GrpcCall, err: unknown): void {
@@ -78,33 +78,29 @@ export function createGeyserCalls(options: GeyserCallsOptions, deps: GeyserCalls
     call.end({ code: GrpcCode.internal, message: 'internal error' })
   }
 
-  function refundNoUpstream({ caller, charged }: Opening): GrpcStatus {
-    access.refund(caller, charged)
-    return grpcStatusOf(refuseUpstream('no-upstream'), access.quota(caller))
+  function refundNoUpstream({ caller, admitted }: PendingCall): GrpcStatus {
+    admitted.refund()
+    return grpcStatusOf(upstreamRefusal('no-upstream'), access.quota(caller))
   }
 
   /** For a call that is over by the time it is opened at a node. */
-  function cancelOpened(stream: GrpcStream, { caller }: Opening): void {
+  function cancelOpened(stream: GrpcStream, { caller }: PendingCall): void {
     resetGuard.cancel(stream, clock.monotonicMs(), caller.subscription.id)
   }
 
-  function openUnary(opening: Opening): GrpcStream {
-    const { call, caller, charged, metadata, started } = opening
+  function openUnary(pending: PendingCall): GrpcStream {
+    const { call, caller, metadata } = pending
     return openWithCompleteRequest({
       async open() {
         // A client that leaves ends its request too.
         if (call.isOver) return { ok: false, status: { code: GrpcCode.cancelled } }
-        started.call?.requested()
+        pending.geyserCall?.onRequestComplete()
         const found = await upstreams.of(caller.nodeUser).grpc.open(call.path, metadata)
-        if (!found.ok) return { ok: false, status: refundNoUpstream(opening) }
-        started.call?.openedAt(found.node)
+        if (!found.ok) return { ok: false, status: refundNoUpstream(pending) }
+        pending.geyserCall?.onUnaryOpened(found.node)
         return found
       },
-      cancel(stream) {
-        // Its request was not forwarded.
-        if (started.call?.hasTimedOut === true) access.refund(caller, charged)
-        cancelOpened(stream, opening)
-      },
+      cancel: (stream) => cancelOpened(stream, pending),
       onError: (error) => fail(call, error),
     })
   }
@@ -113,56 +109,59 @@ export function createGeyserCalls(options: GeyserCallsOptions, deps: GeyserCalls
     const beganMs = clock.monotonicMs()
     const isStream = !isUnary(method)
     const decoded = isDecodedMethod(method) ? deps.decoded : undefined
-    const charged = { interface: 'grpc', method, product: decoded === undefined ? 'bundle' : 'shreds-decoded' } as const
-    const admitted = admission.admit(call, caller, charged)
+    const billedCall = {
+      interface: 'grpc',
+      method,
+      product: decoded === undefined ? 'bundle' : 'shreds-decoded',
+    } as const
+    const admitted = admission.admit(call, caller, billedCall)
     if (admitted === undefined) return
 
     const upstream = () => upstreams.of(caller.nodeUser)
     const metadata = singleValues(call.metadata)
-    const started: Opening['started'] = {}
-    const opening: Opening = { call, caller, charged, metadata, started }
+    const pending: PendingCall = { call, caller, admitted, metadata }
     const mayMove = method === 'Subscribe' && caller.limits.grpcResume
-    const isMovable = mayMove ? () => started.call?.isMovable === true : undefined
-    const opened =
+    const isMovable = mayMove ? () => pending.geyserCall?.isMovable === true : undefined
+    const found =
       decoded !== undefined
         ? { ok: true as const, stream: decoded.open(method as DecodedMethod), node: undefined }
         : isStream
           ? await upstream().grpc.open(call.path, metadata, { isStream, isMovable })
-          : { ok: true as const, stream: openUnary(opening), node: undefined }
-    if (!opened.ok) {
+          : { ok: true as const, stream: openUnary(pending), node: undefined }
+    if (!found.ok) {
       admitted.release()
-      return call.end(refundNoUpstream(opening))
+      return call.end(refundNoUpstream(pending))
     }
-    const { stream, node } = opened
+    const { stream, node } = found
     if (call.isOver && node === undefined) return stream.cancel()
-    if (call.isOver) return cancelOpened(stream, opening)
+    if (call.isOver) return cancelOpened(stream, pending)
 
     const resume =
       isMovable !== undefined && node !== undefined
         ? createResume({ node, upstream, path: call.path, metadata, isMovable, clock })
         : undefined
     const check = decoded && ((request: Uint8Array) => decoded.check(method as DecodedMethod, request))
-    const admittedCall = { call, caller, charged, admitted, isStream, remoteAddress, beganMs }
-    const entry = new GeyserCall({ ...admittedCall, stream, node, resume, check }, options, {
+    const opened = { call, caller, billedCall, admitted, isStream, remoteAddress, beganMs, stream, node, resume, check }
+    const geyserCall = new GeyserCall(opened, options, {
       ...{ access, admission, freeRefusals, connections, metrics, resetGuard, credentialLog, log, clock, onEnd },
     })
-    started.call = entry
-    open.add(entry)
-    entry.start()
-    if (isEnding && isStream) entry.end(SHUTTING_DOWN)
+    pending.geyserCall = geyserCall
+    openCalls.add(geyserCall)
+    geyserCall.start()
+    if (isEnding && isStream) geyserCall.end(SHUTTING_DOWN)
   }
 
   return {
     serve(call, caller, { method, remoteAddress }) {
       serve(call, caller, method, remoteAddress).catch((error: unknown) => fail(call, error))
     },
-    sweep: () => checks.check(open),
+    sweep: () => checks.check(openCalls),
     get openCalls() {
-      return open.size
+      return openCalls.size
     },
     endStreams(withinMs) {
       isEnding = true
-      const streams = [...open].filter(({ isStream }) => isStream)
+      const streams = [...openCalls].filter(({ isStream }) => isStream)
       streams.forEach((stream, at) => {
         const end = () => stream.end(SHUTTING_DOWN)
         if (at === 0) end()
@@ -172,9 +171,6 @@ export function createGeyserCalls(options: GeyserCallsOptions, deps: GeyserCalls
     [Symbol.dispose]: () => checks[Symbol.dispose](),
   }
 }
-
-/** The text of a node's own server. */
-const SHUTTING_DOWN: GrpcStatus = { code: GrpcCode.unavailable, message: 'server is shutting down try again later' }
 
 function singleValues(metadata: GrpcCall['metadata']): Record<string, string> {
   const single: Record<string, string> = {}

@@ -46,9 +46,9 @@ export async function checkSubscribeRequest(
   requestId: string,
 ): Promise<CheckResponse> {
   const verdict = awaitsNode
-    ? refuse('not-assigned', ERRORS['not-assigned'].sentence)
+    ? refusal('not-assigned', ERRORS['not-assigned'].sentence)
     : isTooComplex(body, limits)
-      ? refuse('grpcRequestFields', TOO_COMPLEX)
+      ? refusal('grpcRequestFields', TOO_COMPLEX)
       : await check(body, limits)
   if ('malformed' in verdict) {
     const message = `not a SubscribeRequest in JSON: ${verdict.malformed}`
@@ -83,12 +83,12 @@ async function check(body: Buffer, limits: Limits): Promise<Verdict | { readonly
   const reason = read.ok ? '' : read.message.slice(0, REASON_SHOWN_MAX)
   if (message === undefined) return { malformed: reason }
   if (!read.ok && isSelectionLimited(limits))
-    return refuse('knownFields', `request refused: ${reason}; rule knownFields, leave it out`)
+    return refusal('knownFields', `request refused: ${reason}; rule knownFields, leave it out`)
   await slices.yield()
   const request = encodeMessage(SubscribeRequestSchema, message)
   const bytesMax = requestBytesMax('Subscribe', limits)
   if (request.length > bytesMax) {
-    return refuse('grpcRequestBytes', tooLarge(`a message of ${request.length} bytes`, bytesMax).message as string)
+    return refusal('grpcRequestBytes', tooLarge(`a message of ${request.length} bytes`, bytesMax).message as string)
   }
   await slices.yield()
   const policy = policyOf('Subscribe')
@@ -100,7 +100,7 @@ async function check(body: Buffer, limits: Limits): Promise<Verdict | { readonly
     : { ...verdict, note: `${reason}; a stream passes unknown fields on to the node` }
 }
 
-function refuse(rule: string, message: string): Refused {
+function refusal(rule: string, message: string): Refused {
   return { ok: false, rule, filter: undefined, message }
 }
 

@@ -12,20 +12,20 @@ import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { UpstreamNode } from '../../upstreams/node.ts'
 import type { Connections } from '../account/connections.ts'
 import type { GatewayMetrics } from '../metrics.ts'
-import { refuseCaller, refuseUpstream } from '../refusal.ts'
+import { callerRefusal, upstreamRefusal } from '../refusal.ts'
 import type { Admitted, GeyserAdmission } from './admission.ts'
 import type { DecodedRefusal } from './decoded/streams.ts'
 import { grpcStatusOf } from './refusal.ts'
 import { lostStatus, StreamRelay } from './relay.ts'
-import { createRequestGate, type RefusedMessage, type RequestGate } from './request-gate.ts'
+import { createRequestCheck, type RefusedMessage, type RequestCheck } from './request-check.ts'
 import type { ResetFloodGuard } from './reset-flood-guard.ts'
 import type { NextNode, Resume } from './resume.ts'
 
 /** An admitted call and its stream at a node or of decoded shreds. */
-export type AdmittedCall = {
+export type OpenedCall = {
   readonly call: GrpcCall
   readonly caller: Caller
-  readonly charged: Call & { readonly product: ProductKey }
+  readonly billedCall: Call & { readonly product: ProductKey }
   readonly admitted: Admitted
   readonly isStream: boolean
   readonly remoteAddress: string
@@ -65,7 +65,7 @@ export type GeyserCallDeps = {
 /** A call of geyser.Geyser from its opening to its end: its requests are checked and charged, and its token and node are watched. */
 export class GeyserCall {
   readonly isStream: boolean
-  readonly #opened: AdmittedCall
+  readonly #opened: OpenedCall
   readonly #options: GeyserCallOptions
   readonly #deps: GeyserCallDeps
   readonly #relay: StreamRelay
@@ -77,9 +77,8 @@ export class GeyserCall {
   #node: UpstreamNode | undefined
   #atNodeSinceMs: number
   #hasRequest = false
-  #hasTimedOut = false
 
-  constructor(opened: AdmittedCall, options: GeyserCallOptions, deps: GeyserCallDeps) {
+  constructor(opened: OpenedCall, options: GeyserCallOptions, deps: GeyserCallDeps) {
     this.isStream = opened.isStream
     this.#opened = opened
     this.#options = options
@@ -87,9 +86,9 @@ export class GeyserCall {
     this.#caller = opened.caller
     this.#node = opened.node
     this.#atNodeSinceMs = deps.clock.monotonicMs()
-    const gate = this.#createGate()
-    this.#relay = this.#createRelay(gate)
-    if (opened.isStream) this.#leave = this.#enter(gate)
+    const requestCheck = this.#createRequestCheck()
+    this.#relay = this.#createRelay(requestCheck)
+    if (opened.isStream) this.#leave = this.#enter(requestCheck)
     else this.#deadline = deps.clock.setTimer(options.unaryDeadlineMs, () => this.#onDeadline())
   }
 
@@ -100,17 +99,12 @@ export class GeyserCall {
   }
 
   /** The request of the call, which is unary, is complete. */
-  requested(): void {
+  onRequestComplete(): void {
     this.#hasRequest = true
   }
 
-  /** Whether the call, which is unary, ended because its time was over. */
-  get hasTimedOut(): boolean {
-    return this.#hasTimedOut
-  }
-
   /** The call, which is unary, was opened at a node. */
-  openedAt(node: UpstreamNode): void {
+  onUnaryOpened(node: UpstreamNode): void {
     this.#node = node
     this.#atNodeSinceMs = this.#deps.clock.monotonicMs()
   }
@@ -127,32 +121,37 @@ export class GeyserCall {
   /** Ends the call if its token is no longer valid, and gives up a node that has gone silent. */
   check(): void {
     const { access, clock } = this.#deps
-    const { product } = this.#opened.charged
-    const isDecoded = product !== 'bundle'
-    const renewed = access.renew(this.#caller.tokenSha256, product, clock.nowMs())
-    const refusal = !renewed.ok ? renewed : isDecoded ? undefined : access.refuseWithoutNode(renewed)
-    if (refusal !== undefined) return this.end(grpcStatusOf(refuseCaller('grpc', refusal)))
+    const renewed = access.renew(this.#caller.tokenSha256, this.#opened.billedCall.product, clock.nowMs())
+    const refusal = !renewed.ok ? renewed : this.#isDecoded ? undefined : access.refuseWithoutNode(renewed)
+    if (refusal !== undefined) return this.end(grpcStatusOf(callerRefusal('grpc', refusal)))
     if (!renewed.ok) return
     this.#caller = renewed
     // Decoded streams have no node behind them: where no shreds come, entries just do not come either.
-    if (!this.isStream || isDecoded) return
+    if (!this.isStream || this.#isDecoded) return
     const { lastDataMs } = this.#relay
     if (lastDataMs !== undefined && clock.monotonicMs() - lastDataMs > this.#options.stallMs)
       this.#relay.loseNode('silent')
   }
 
-  #onDeadline(): void {
-    this.#hasTimedOut = true
-    this.end(this.#hasRequest ? TIMED_OUT : NOT_REQUESTED)
+  get #isDecoded(): boolean {
+    return this.#opened.billedCall.product !== 'bundle'
   }
 
-  #createGate(): RequestGate {
-    const { charged, isStream, check, resume } = this.#opened
-    return createRequestGate({
-      method: charged.method,
+  #onDeadline(): void {
+    if (!this.#hasRequest) return this.end(NOT_REQUESTED)
+    // No node has got the request.
+    if (this.#node === undefined) this.#opened.admitted.refund()
+    this.end(TIMED_OUT)
+  }
+
+  #createRequestCheck(): RequestCheck {
+    const { billedCall, isStream, check, resume } = this.#opened
+    return createRequestCheck({
+      method: billedCall.method,
       isStream,
       limits: () => this.#caller.limits,
       monotonicMs: () => this.#deps.clock.monotonicMs(),
+      isForwarded: !this.#isDecoded,
       check,
       charge: () => this.#chargeAgain(),
       onAccepted: (request, verdict) => resume?.onRequest(request, verdict),
@@ -161,13 +160,13 @@ export class GeyserCall {
     })
   }
 
-  #createRelay({ messageLimits, accepts }: RequestGate): StreamRelay {
+  #createRelay({ messageLimits, accepts }: RequestCheck): StreamRelay {
     const { call, caller, stream, admitted, resume } = this.#opened
     const { access, clock, metrics } = this.#deps
     return new StreamRelay({
       call,
       nodeStream: stream,
-      metadata: admitted.rateLimits,
+      metadata: () => admitted.rateLimits,
       monotonicMs: () => clock.monotonicMs(),
       meter: metrics.grpc,
       onSent: (bytes) => access.countBytes(caller, 'grpc', bytes),
@@ -181,14 +180,14 @@ export class GeyserCall {
   }
 
   /** Lists the stream among the open connections of its subscription. */
-  #enter(gate: RequestGate): (status?: GrpcStatus) => void {
+  #enter(requestCheck: RequestCheck): (status?: GrpcStatus) => void {
     const { caller, remoteAddress } = this.#opened
     this.#deps.metrics.grpc.open.inc()
     return this.#deps.connections.enter({
       subscriptionId: caller.subscription.id,
       interface: 'grpc',
       remoteAddress,
-      subscriptions: () => gate.filters,
+      subscriptions: () => requestCheck.filters,
       bytesOut: () => this.#relay.bytesOut,
       moves: () => this.#relay.moves,
       close: () => this.end(CLOSED_BY_OWNER),
@@ -196,17 +195,17 @@ export class GeyserCall {
   }
 
   #chargeAgain(): boolean {
-    const { call, charged } = this.#opened
+    const { call, billedCall } = this.#opened
     const relay = this.#relay
     const open = { call, stopMessages: () => relay.stopMessages(), end: (status: GrpcStatus) => relay.end(status) }
-    return this.#deps.admission.chargeAgain(open, this.#caller, charged)
+    return this.#deps.admission.chargeAgain(open, this.#caller, billedCall)
   }
 
   #onRefused({ rule, code, isFirst, bytes }: RefusedMessage): void {
-    const { access, metrics, freeRefusals } = this.#deps
-    const { caller, charged } = this.#opened
+    const { metrics, freeRefusals } = this.#deps
+    const { caller, admitted } = this.#opened
     const subscription = caller.subscription.id
-    if (isFirst && freeRefusals.take(subscription, bytes)) access.refund(caller, charged)
+    if (isFirst && freeRefusals.take(subscription, bytes)) admitted.refund()
     metrics.grpc.refused(rule, { subscription, code })
   }
 
@@ -258,7 +257,7 @@ export class GeyserCall {
   }
 }
 
-const TIMED_OUT = grpcStatusOf(refuseUpstream('upstream-timeout'))
+const TIMED_OUT = grpcStatusOf(upstreamRefusal('upstream-timeout'))
 const NOT_REQUESTED: GrpcStatus = { code: GrpcCode.deadlineExceeded, message: 'the request was not complete in time' }
 const CLOSED_BY_OWNER: GrpcStatus = { code: GrpcCode.cancelled, message: 'closed by the owner of the subscription' }
 

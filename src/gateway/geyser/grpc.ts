@@ -12,12 +12,12 @@ import type { ListenerOptions } from '../../platform/net/listener.ts'
 import type { ListenerMetrics } from '../../platform/net/listener-metrics.ts'
 import type { RefusalRecorder } from '../../platform/telemetry/refusal-log.ts'
 import { OPEN_LIMIT } from '../address-rate-limit.ts'
-import { refuseToken } from '../refusal.ts'
+import { tokenRefusal } from '../refusal.ts'
 import { createGeyserCalls, type GeyserCallsDeps, type GeyserCallsOptions } from './calls.ts'
 import { createGrpcHealth, type GrpcHealthOptions } from './health.ts'
 import { isDecodedMethod } from './methods.ts'
 import { createReflection, type ReflectedService } from './reflection.ts'
-import { grpcStatusOf } from './refusal.ts'
+import { grpcStatusOf, limitStatus } from './refusal.ts'
 
 export type GrpcServerOptions = Partial<GeyserCallsOptions & GrpcHealthOptions> & {
   readonly listen: ListenerOptions
@@ -121,7 +121,7 @@ export async function startGeyserServer(settings: GrpcServerOptions, deps: GrpcS
       if (method === undefined) return reflection.serve(call, caller, product)
       return geyser.serve(call, caller, { method, remoteAddress: tarpit.addressOf(peer) })
     }
-    const status = grpcStatusOf(refuseToken(explainRefusal('grpc', caller, { headers: call.rawMetadata })))
+    const status = grpcStatusOf(tokenRefusal(explainRefusal('grpc', caller, { headers: call.rawMetadata })))
     call.discardMessages()
     tarpit.refuse(peer, metrics.grpc.late, (closes) => {
       call.end(status)
@@ -144,8 +144,7 @@ export async function startGeyserServer(settings: GrpcServerOptions, deps: GrpcS
         message: call.path === ENTRIES_PATH ? NO_ENTRIES : NOT_SERVED[options.serves],
       })
     const { limit, noun, perSecond } = OPEN_LIMIT
-    const message = `limit reached: ${perSecond} ${noun} per second of one address; limit: ${limit}`
-    call.end({ code: GrpcCode.resourceExhausted, message })
+    call.end(limitStatus(`${perSecond} ${noun} per second of one address`, limit))
     call.closeConnection()
   }
 

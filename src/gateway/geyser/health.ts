@@ -13,7 +13,7 @@ import {
 } from '../../solana/gen/health_pb.ts'
 import { decodeMessage, encodeMessage } from '../../solana/geyser/protobuf.ts'
 import type { ListenerMeter } from '../metrics.ts'
-import { endLater } from './refusal.ts'
+import { endLater, limitStatus, SHUTTING_DOWN } from './refusal.ts'
 
 /** grpc.health.v1, without a token, so every address has a rate limit. */
 export type GrpcHealth = {
@@ -69,10 +69,9 @@ export function createGrpcHealth(options: GrpcHealthOptions, deps: GrpcHealthDep
     onRefused: ({ limit }) => meter.refused(limit ?? 'readable'),
   }
 
-  function refuse(call: GrpcCall, limit: 'healthPerSecond' | 'healthWatches', reason: string): void {
+  function refuse(call: GrpcCall, limit: 'healthPerSecond' | 'healthWatches', what: string): void {
     meter.refused(limit)
-    const status = { code: GrpcCode.resourceExhausted, message: `limit reached: ${reason}; limit: ${limit}` }
-    endLater(call, clock, { delayMs: refusalDelayMs }, () => call.end(status))
+    endLater(call, clock, { delayMs: refusalDelayMs }, () => call.end(limitStatus(what, limit)))
   }
 
   /** Ends the call unless its request arrives in time. Returns what to call when it has. */
@@ -121,7 +120,7 @@ export function createGrpcHealth(options: GrpcHealthOptions, deps: GrpcHealthDep
     call.onHalfClose(() => {
       if (!hasRequest) call.end({ code: GrpcCode.internal, message: 'no request' })
     })
-    call.onShutdown(() => call.end({ code: GrpcCode.unavailable, message: 'server is shutting down try again later' }))
+    call.onShutdown(() => call.end(SHUTTING_DOWN))
   }
 
   return {

@@ -1,9 +1,18 @@
-import { type GrpcKind, LIMIT_LABELS, type Limits } from '../../contract/limits.ts'
+import type { GrpcKind, Limits } from '../../contract/limits.ts'
 import { Geyser } from '../../solana/gen/geyser_pb.ts'
-import { type ScanProblem, scanMessage } from '../../solana/geyser/protobuf-scan.ts'
+import { scanMessage } from '../../solana/geyser/protobuf-scan.ts'
 import { WireReader } from '../../solana/geyser/wire-reader.ts'
 import { type BlockedOwners, createBlockedOwners } from './blocked-owners.ts'
 import { isUnary } from './methods.ts'
+import {
+  accountsRefusal,
+  type BlockReason,
+  blockedRefusal,
+  kindRefusal,
+  type PolicyRefusal,
+  requestRefusal,
+  unknownAccountsRefusal,
+} from './policy-refusal.ts'
 import { DESHRED, type FilterKind, type MessageSchema, type RequestShape, SUBSCRIBE } from './request-shape.ts'
 
 export type PolicyVerdict = PolicyPass | PolicyRefusal
@@ -20,33 +29,17 @@ export type PolicyPass = {
   readonly fromSlot: number | undefined
 }
 
-/** A limit of the plan, or a rule for every plan: the gateway and every node must read a request in the same way. */
-export type PolicyRule =
-  | 'grpcAccountsPerStream'
-  | 'grpcKinds'
-  | 'grpcBlockedOwners'
-  | 'readable'
-  | 'knownFields'
-  | 'singleFields'
-  | 'grpcRequestFields'
-  | 'grpcRequestFilters'
-
-export type PolicyRefusal = {
-  readonly ok: false
-  readonly rule: PolicyRule
-  /** Kind and name of the filter that breaks the rule. */
-  readonly filter: { readonly kind: string; readonly name: string } | undefined
-  readonly message: string
-}
-
 export type PolicyLimits = Pick<Limits, 'grpcAccountsPerStream' | 'grpcKinds' | 'grpcBlockedOwners'>
 
-/** Checks the bytes of one request against the limits of a plan. */
-export type Policy = (request: Uint8Array, limits: PolicyLimits) => PolicyVerdict
+/**
+ * Checks the bytes of one request against the limits of a plan. A request that is forwarded may have fields that are not known here; in one that is
+ * served here nobody would read them.
+ */
+export type Policy = (request: Uint8Array, limits: PolicyLimits, isForwarded?: boolean) => PolicyVerdict
 
 const POLICIES: ReadonlyMap<string, Policy> = new Map<string, Policy>([
   ['Subscribe', (request, limits) => check(SUBSCRIBE, request, limits)],
-  ['SubscribeDeshred', (request, limits) => check(DESHRED, request, limits)],
+  ['SubscribeDeshred', (request, limits, isForwarded) => check(DESHRED, request, limits, isForwarded)],
   ...Geyser.methods
     .filter(({ name }) => isUnary(name))
     .map(({ name, input }): [string, Policy] => [name, (request, limits) => checkUnary(input, request, limits)]),
@@ -59,7 +52,7 @@ export function policyOf(method: string): Policy {
 /** Requests of a method that is not known here count as the accounts they could hold, like the unknown fields of one that is. */
 function checkUnknown(request: Uint8Array, { grpcAccountsPerStream: max }: PolicyLimits): PolicyVerdict {
   const accounts = Math.floor(request.length / ACCOUNT_BYTES_MIN)
-  if (max !== null && accounts > max) return tooManyUnknown(accounts, max)
+  if (max !== null && accounts > max) return unknownAccountsRefusal(accounts, max)
   return { ok: true, accounts, filters: {}, isPing: false, fromSlot: undefined }
 }
 
@@ -83,41 +76,39 @@ export function isSelectionLimited(limits: PolicyLimits): boolean {
 function checkUnary(schema: MessageSchema, request: Uint8Array, limits: PolicyLimits): PolicyVerdict {
   if (isSelectionLimited(limits)) {
     const { problem } = scanMessage(schema, request, { fieldsMax: UNARY_FIELDS_MAX, entriesMax: 0 })
-    if (problem !== undefined) return refuseRequest(schema, problem, { fieldsMax: UNARY_FIELDS_MAX, limits })
+    if (problem !== undefined) return requestRefusal(schema, problem, boundsOf(UNARY_FIELDS_MAX, limits))
   }
   return { ok: true, accounts: 0, filters: {}, isPing: false, fromSlot: undefined }
 }
 
 const UNARY_FIELDS_MAX = 64
 
-/** Characters shown of a text that the customer chose, such as the name of a filter. */
-const TEXT_SHOWN_MAX = 64
-
 /** A public key in the shortest form. */
 const ACCOUNT_BYTES_MIN = 32
 
 /**
  * Counts on the encoded request. The scan before it makes sure that the node reads the same: no filter twice, no truncated filter, and no
- * unknown field where the plan decides what may be selected. Elsewhere unknown fields are passed on and count as the accounts they could hold.
+ * unknown field where the plan decides what may be selected or no node reads the request. Elsewhere unknown fields are passed on and count as the
+ * accounts they could hold.
  */
-function check(shape: RequestShape, request: Uint8Array, limits: PolicyLimits): PolicyVerdict {
+function check(shape: RequestShape, request: Uint8Array, limits: PolicyLimits, isForwarded = true): PolicyVerdict {
   const { grpcAccountsPerStream: max, grpcKinds, grpcBlockedOwners } = limits
   const fieldsMax = requestFieldsMax(limits)
-  const allowsUnknown = !isSelectionLimited(limits)
+  const allowsUnknown = isForwarded && !isSelectionLimited(limits)
   const { problem, unknownBytes } = scanMessage(shape.schema, request, {
     fieldsMax,
     entriesMax: FILTERS_MAX,
     allowsUnknown,
   })
-  if (problem !== undefined) return refuseRequest(shape.schema, problem, { fieldsMax, limits })
+  if (problem !== undefined) return requestRefusal(shape.schema, problem, boundsOf(fieldsMax, limits))
   const reader = new WireReader(request)
-  const on: Validated = {
+  const scan: Scan = {
     bytes: Buffer.from(request.buffer, request.byteOffset, request.length),
-    blocked: createBlockedOwners(grpcBlockedOwners),
+    blockedOwners: createBlockedOwners(grpcBlockedOwners),
   }
   const filters: Partial<Record<GrpcKind, number>> = {}
   let accounts = Math.ceil(unknownBytes / ACCOUNT_BYTES_MIN)
-  if (max !== null && accounts > max) return tooManyUnknown(accounts, max)
+  if (max !== null && accounts > max) return unknownAccountsRefusal(accounts, max)
   let hasPing = false
   let isMore = false
   let fromSlot: number | undefined
@@ -127,13 +118,13 @@ function check(shape: RequestShape, request: Uint8Array, limits: PolicyLimits): 
     if (reader.field === shape.fromSlot) fromSlot = reader.value
     const filter = shape.filters[reader.field]
     if (filter === undefined) continue
-    const entry = readEntry(filter, reader.inside(), on)
+    const entry = readEntry(filter, reader.inside(), scan)
     const { kind } = filter
-    if (grpcKinds !== null && !grpcKinds.includes(kind)) return refuseKind(kind, entry.name, grpcKinds)
-    if (entry.blocked !== undefined) return refuseBlocked(kind, entry.name, entry.blocked)
+    if (grpcKinds !== null && !grpcKinds.includes(kind)) return kindRefusal(kind, entry.name, grpcKinds)
+    if (entry.blockReason !== undefined) return blockedRefusal(kind, entry.name, entry.blockReason)
     accounts += entry.accounts
     filters[kind] = (filters[kind] ?? 0) + 1
-    if (max !== null && accounts > max) return tooMany(kind, entry.name, accounts, max)
+    if (max !== null && accounts > max) return accountsRefusal(kind, entry.name, accounts, max)
   }
   return { ok: true, accounts, filters, isPing: hasPing && !isMore, fromSlot }
 }
@@ -146,124 +137,58 @@ const FIELDS_MAX = 100_000
 /** Filters of all kinds in one request: the default limit of names in Yellowstone's plugin. */
 const FILTERS_MAX = 4096
 
+function boundsOf(fieldsMax: number, limits: PolicyLimits) {
+  return { fieldsMax, filtersMax: FILTERS_MAX, selectionLimit: selectionLimitOf(limits) }
+}
+
 /** Fields of one request, over all its filters. */
 export function requestFieldsMax({ grpcAccountsPerStream }: PolicyLimits): number {
   return Math.min((grpcAccountsPerStream ?? FIELDS_MAX) + OTHER_FIELDS_MAX, FIELDS_MAX)
 }
 
-function refuseRequest(
-  schema: MessageSchema,
-  problem: ScanProblem,
-  { fieldsMax, limits }: { readonly fieldsMax: number; readonly limits: PolicyLimits },
-): PolicyRefusal {
-  const where = `field ${problem.field} of ${problem.message}`
-  const refuse = (rule: PolicyRule, message: string): PolicyRefusal => ({
-    ok: false,
-    rule,
-    filter: undefined,
-    message: `request refused: ${message}`,
-  })
-  switch (problem.rule) {
-    case 'known-fields':
-      return refuse(
-        'knownFields',
-        `${where} is not known here and could select updates, which ${selectionLimitOf(limits)} of the plan limits; rule knownFields, leave it out`,
-      )
-    case 'single-fields':
-      return refuse('singleFields', `${where} comes twice; rule singleFields, send it once`)
-    case 'fields-max':
-      return refuse('grpcRequestFields', `it has more than the ${fieldsMax} fields grpcRequestFields allows`)
-    case 'entries-max':
-      return refuse('grpcRequestFilters', `it has more than the ${FILTERS_MAX} filters grpcRequestFilters allows`)
-    case 'readable':
-      return refuse('readable', `it is not a ${schema.name}, at ${where}`)
-  }
-}
-
-/** A refusal that names the filter. */
-export function refuseFilter(rule: PolicyRefusal['rule'], kind: string, name: string, message: string): PolicyRefusal {
-  return { ok: false, rule, filter: { kind, name }, message: `filter refused: ${kind} "${shownText(name)}" ${message}` }
-}
-
-/** A text of the customer as a refusal shows it. */
-export function shownText(text: string): string {
-  return text.length > TEXT_SHOWN_MAX ? `${text.slice(0, TEXT_SHOWN_MAX)}…` : text
-}
-
-function tooMany(kind: string, name: string, accounts: number, max: number): PolicyRefusal {
-  const words = LIMIT_LABELS.grpcAccountsPerStream
-  const message = `brings the request to ${accounts} accounts; grpcAccountsPerStream allows ${max} ${words}`
-  return refuseFilter('grpcAccountsPerStream', kind, name, message)
-}
-
-function tooManyUnknown(accounts: number, max: number): PolicyRefusal {
-  const words = LIMIT_LABELS.grpcAccountsPerStream
-  const message = `request refused: fields that are not known here could hold ${accounts} accounts; grpcAccountsPerStream allows ${max} ${words}`
-  return { ok: false, rule: 'grpcAccountsPerStream', filter: undefined, message }
-}
-
-function refuseKind(kind: string, name: string, allowed: readonly string[]): PolicyRefusal {
-  return refuseFilter(
-    'grpcKinds',
-    kind,
-    name,
-    `is of a kind the plan does not have; grpcKinds allows ${allowed.join(', ')}`,
-  )
-}
-
-function refuseBlocked(kind: string, name: string, blocked: Blocked): PolicyRefusal {
-  return refuseFilter('grpcBlockedOwners', kind, name, `${blocked}; grpcBlockedOwners does not allow it`)
-}
-
-/** Why a filter could select blocked accounts. */
-type Blocked =
-  | `asks for ${string}`
-  | 'names nothing, so it asks for everything'
-  | 'holds a set of accounts that cannot be looked into'
-
-type Counted = { readonly accounts: number; readonly blocked: Blocked | undefined }
-type Validated = { readonly bytes: Buffer; readonly blocked: BlockedOwners }
+type Counted = { readonly accounts: number; readonly blockReason: BlockReason | undefined }
+type Scan = { readonly bytes: Buffer; readonly blockedOwners: BlockedOwners }
 
 /** One entry of a map of filters: its name is field 1, the filter field 2. */
-function readEntry(filter: FilterKind, entry: WireReader, on: Validated): Counted & { readonly name: string } {
+function readEntry(filter: FilterKind, entry: WireReader, scan: Scan): Counted & { readonly name: string } {
   let name = ''
   let accounts = 0
-  let blocked: Blocked | undefined
+  let blockReason: BlockReason | undefined
   let hasFilter = false
   while (entry.next()) {
-    if (entry.field === 1) name = textAt(on.bytes, entry)
+    if (entry.field === 1) name = textAt(scan.bytes, entry)
     if (entry.field !== 2) continue
     hasFilter = true
-    const inFilter = readFilter(filter, entry.inside(), on)
+    const inFilter = readFilter(filter, entry.inside(), scan)
     accounts += inFilter.accounts
-    blocked ??= inFilter.blocked
+    blockReason ??= inFilter.blockReason
   }
   // Rust clients omit an empty filter.
-  if (!hasFilter) blocked ??= readFilter(filter, new WireReader(NOTHING), on).blocked
-  return { name, accounts, blocked }
+  if (!hasFilter) blockReason ??= readFilter(filter, new WireReader(NOTHING), scan).blockReason
+  return { name, accounts, blockReason }
 }
 
 const NOTHING = new Uint8Array(0)
 
-function readFilter(kind: FilterKind, filter: WireReader, { bytes, blocked: blockedOwners }: Validated): Counted {
+function readFilter(kind: FilterKind, filter: WireReader, { bytes, blockedOwners }: Scan): Counted {
   let accounts = 0
   let isNarrow = kind.included.length === 0
-  let blocked: Blocked | undefined
+  let blockReason: BlockReason | undefined
   while (filter.next()) {
     if (kind.excluded.includes(filter.field)) accounts += 1
     else if (kind.included.includes(filter.field)) {
       accounts += 1
       isNarrow = true
       const account = blockedOwners.isEmpty ? undefined : blockedOwners.find(bytes, filter.from, filter.to)
-      if (account !== undefined) blocked ??= `asks for ${account}`
+      if (account !== undefined) blockReason ??= `asks for ${account}`
     } else if (filter.field === kind.signature) isNarrow ||= filter.to > filter.from
     else if (filter.field === kind.cuckoo) {
       accounts += cuckooCapacity(filter.inside())
-      blocked ??= 'holds a set of accounts that cannot be looked into'
+      blockReason ??= 'holds a set of accounts that cannot be looked into'
     }
   }
-  if (!isNarrow) blocked ??= 'names nothing, so it asks for everything'
-  return { accounts, blocked: blockedOwners.isEmpty ? undefined : blocked }
+  if (!isNarrow) blockReason ??= 'names nothing, so it asks for everything'
+  return { accounts, blockReason: blockedOwners.isEmpty ? undefined : blockReason }
 }
 
 export function textAt(bytes: Buffer, { from, to }: WireReader): string {

@@ -1,5 +1,6 @@
 import type { Access } from '../../access/call-access.ts'
 import type { Caller } from '../../access/callers.ts'
+import { methodCost } from '../../access/plan.ts'
 import type { ProductKey } from '../../contract/products.ts'
 import type { Clock } from '../../core/clock.ts'
 import { createHeldMemory, HeldAmounts } from '../../core/held-amounts.ts'
@@ -19,9 +20,9 @@ import { file_shredstream } from '../../solana/gen/shredstream_pb.ts'
 import { createFileDescriptors, type FileDescriptors } from '../../solana/geyser/file-descriptors.ts'
 import { decodeMessage, encodeMessage } from '../../solana/geyser/protobuf.ts'
 import type { ListenerMeter } from '../metrics.ts'
-import { refuseCaller, refuseOverLimit } from '../refusal.ts'
+import { callerRefusal, overLimitRefusal, PERMIT_RETRY_MS } from '../refusal.ts'
 import { rateLimitHeaders } from '../rpc/http-response.ts'
-import { endLater, grpcStatusOf } from './refusal.ts'
+import { type CallLimit, callLimitRefusal, endLater, grpcStatusOf, SHUTTING_DOWN } from './refusal.ts'
 
 /** grpc.reflection.v1 and v1alpha, with a token: tools read the descriptors of the services instead of proto files. */
 export type Reflection = Disposable & {
@@ -57,6 +58,12 @@ const PATHS: ReadonlySet<string> = new Set([
 const METHOD = 'ServerReflectionInfo'
 /** Open calls of one subscription. They take no permit of a stream: a tool holds one while it makes its real call. */
 const STREAMS_MAX = 8
+const STREAMS: CallLimit = {
+  limit: 'reflectionStreams',
+  size: STREAMS_MAX,
+  what: 'open reflection calls',
+  retryAfterMs: PERMIT_RETRY_MS,
+}
 const MAXIMA = { total: Number.POSITIVE_INFINITY, key: STREAMS_MAX }
 /** A name of a file or a symbol, as it arrives and inflated. */
 const REQUEST_BYTES_MAX = 1024
@@ -85,7 +92,7 @@ export function createReflection(
   function renewed(call: GrpcCall, { tokenSha256 }: Caller, product: ProductKey): Caller | undefined {
     const caller = access.renew(tokenSha256, product, clock.nowMs())
     if (caller.ok) return caller
-    call.end(grpcStatusOf(refuseCaller('grpc', caller)))
+    call.end(grpcStatusOf(callerRefusal('grpc', caller)))
     return undefined
   }
 
@@ -99,11 +106,9 @@ export function createReflection(
     serve(call, given, product) {
       const { id: subscription } = given.subscription
       if (calls.take(subscription, 1, MAXIMA) !== undefined) {
-        meter.refused('reflectionStreams', { subscription, code: 'rate-limited' })
-        const message = `limit reached: ${STREAMS_MAX} open reflection calls; limit: reflectionStreams`
-        return endLater(call, clock, { delayMs: refusalDelayMs }, () =>
-          call.end({ code: GrpcCode.resourceExhausted, message }),
-        )
+        meter.refused(STREAMS.limit, { subscription, code: 'rate-limited' })
+        const status = grpcStatusOf(callLimitRefusal(STREAMS, methodCost(given.limits, METHOD)), access.quota(given))
+        return endLater(call, clock, { delayMs: refusalDelayMs }, () => call.end(status))
       }
       open.set(call, { caller: given, product })
       const end = () => call.end({ code: GrpcCode.ok })
@@ -114,9 +119,7 @@ export function createReflection(
         calls.release(subscription, 1)
         idle.cancel()
       })
-      call.onShutdown(() =>
-        call.end({ code: GrpcCode.unavailable, message: 'server is shutting down try again later' }),
-      )
+      call.onShutdown(() => call.end(SHUTTING_DOWN))
       call.onHalfClose(end)
       call.onWritable(() => call.resumeMessages())
       call.onMessage((bytes) => {
@@ -130,11 +133,11 @@ export function createReflection(
           return call.end({ code: GrpcCode.invalidArgument, message: 'cannot decode the request' })
         const admission = access.admit(caller, { interface: 'grpc', method: METHOD, product })
         if (!admission.ok) {
-          if (!('limitName' in admission)) return call.end(grpcStatusOf(refuseCaller('grpc', admission)))
+          if (!('limitName' in admission)) return call.end(grpcStatusOf(callerRefusal('grpc', admission)))
           meter.refused(admission.limitName)
           isRefused = true
           call.pauseMessages()
-          const status = grpcStatusOf(refuseOverLimit(admission, METHOD, clock.nowMs()), admission)
+          const status = grpcStatusOf(overLimitRefusal(admission, METHOD, clock.nowMs()), admission)
           return endLater(call, clock, { delayMs: refusalDelayMs }, () => call.end(status))
         }
         meter.request(METHOD)
@@ -170,20 +173,20 @@ function responseTo(asked: ServerReflectionRequest['messageRequest'], files: Fil
       return filesResponse(files.bySymbol(asked.value), 'symbol')
     case 'allExtensionNumbersOfType':
       // The files are proto3 and extend nothing.
-      if (!files.isMessage(asked.value)) return refuse(GrpcCode.notFound, 'unknown type')
+      if (!files.isMessage(asked.value)) return errorResponse(GrpcCode.notFound, 'unknown type')
       return { case: 'allExtensionNumbersResponse', value: { baseTypeName: asked.value, extensionNumber: [] } }
     case 'fileContainingExtension':
-      return refuse(GrpcCode.notFound, 'unknown extension')
+      return errorResponse(GrpcCode.notFound, 'unknown extension')
     default:
-      return refuse(GrpcCode.invalidArgument, 'the request is of no known kind')
+      return errorResponse(GrpcCode.invalidArgument, 'the request is of no known kind')
   }
 }
 
 function filesResponse(found: readonly Uint8Array[] | undefined, what: 'file' | 'symbol'): Response {
-  if (found === undefined) return refuse(GrpcCode.notFound, `unknown ${what}`)
+  if (found === undefined) return errorResponse(GrpcCode.notFound, `unknown ${what}`)
   return { case: 'fileDescriptorResponse', value: { fileDescriptorProto: [...found] } }
 }
 
-function refuse(errorCode: number, errorMessage: string): Response {
+function errorResponse(errorCode: number, errorMessage: string): Response {
   return { case: 'errorResponse', value: { errorCode, errorMessage } }
 }

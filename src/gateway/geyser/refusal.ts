@@ -15,6 +15,31 @@ export function grpcStatusOf(refusal: Refusal, quota?: RemainingQuota): GrpcStat
   }
 }
 
+/** The text of a node's own server. */
+export const SHUTTING_DOWN: GrpcStatus = {
+  code: GrpcCode.unavailable,
+  message: 'server is shutting down try again later',
+}
+
+/** A limit of calls that need no token. */
+export function limitStatus(what: string, limit: string): GrpcStatus {
+  return { code: GrpcCode.resourceExhausted, message: `limit reached: ${what}; limit: ${limit}` }
+}
+
+/** A limit of the calls of one subscription, the same for every plan. */
+export type CallLimit = {
+  readonly limit: string
+  readonly size: number
+  /** What it counts. */
+  readonly what: string
+  readonly retryAfterMs: number
+}
+
+/** `cost` is that of the refused call in units. */
+export function callLimitRefusal({ what, ...limit }: CallLimit, cost: number): Refusal {
+  return { code: 'rate-limited', message: `limit reached: ${limit.size} ${what}`, data: { ...limit, cost } }
+}
+
 /** Ends a call over a limit after a delay, because the common client reopens a refused stream at once. */
 export function endLater(
   call: GrpcCall,
@@ -29,12 +54,13 @@ export function endLater(
 }
 
 function detailsOf({ data }: Refusal): string[] {
-  const { reason, limit, retryAfterMs, resetsAt, fix } = data
+  const { reason, limit, cost, retryAfterMs, resetsAt, fix } = data
   if (typeof limit !== 'string') {
     const named = Object.entries({ reason, fix }).filter(([, text]) => typeof text === 'string')
     return named.map(([name, text]) => `${name}: ${String(text)}`)
   }
-  if (typeof retryAfterMs !== 'number') return [`limit: ${limit}`]
+  const details = [`limit: ${limit}`, ...(typeof cost === 'number' ? [`cost: ${cost}`] : [])]
+  if (typeof retryAfterMs !== 'number') return details
   const when = typeof resetsAt === 'string' ? ` (${resetsAt})` : ''
-  return [`limit: ${limit}`, `try again in ${retryAfterMs} ms${when}`]
+  return [...details, `try again in ${retryAfterMs} ms${when}`]
 }

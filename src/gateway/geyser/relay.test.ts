@@ -54,7 +54,7 @@ function openRelay(onUpstreamEnd: (end: GrpcEnd) => void = () => assert.fail('it
   const relay = new StreamRelay({
     call,
     nodeStream: first,
-    metadata: {},
+    metadata: () => ({}),
     monotonicMs: () => 0,
     meter: { messagesOut: { inc() {} }, bytesOut: { inc() {} } },
     onSent() {},
@@ -134,7 +134,7 @@ test('messages of a decoded stream are written in one piece and counted as those
   const relay = new StreamRelay({
     call: Object.assign(call, { writeFramed, writePieces: () => assert.fail('these are whole messages') }),
     nodeStream: stream,
-    metadata: {},
+    metadata: () => ({}),
     monotonicMs: () => 0,
     meter: {
       messagesOut: { inc: (by) => void (counted.messages += by ?? 1) },
@@ -164,4 +164,30 @@ test('messages of a decoded stream are written in one piece and counted as those
   read()
   assert.deepEqual([counted, written.length], [{ messages: 4, bytes: 32, sent: 12 }, 3], 'what waited is counted, too')
   assert.equal(relay.lastDataMs, undefined)
+})
+
+test('the metadata of a call comes with its headers, and with its end where it was not sent or has changed', () => {
+  for (const { hasHeaders, hasChanged } of [
+    { hasHeaders: false, hasChanged: false },
+    { hasHeaders: true, hasChanged: false },
+    { hasHeaders: true, hasChanged: true },
+  ]) {
+    const { call } = openCall()
+    const headers: unknown[] = []
+    const trailers: unknown[] = []
+    call.sendHeaders = (sent) => void headers.push(sent?.['cost'])
+    call.end = ({ metadata }) => void trailers.push(metadata?.['cost'])
+    const stream = openStream()
+    if (!hasHeaders) stream.onHeaders = () => {}
+    let metadata = { cost: '1' }
+    const relay = new StreamRelay({
+      ...{ call, nodeStream: stream, metadata: () => metadata, monotonicMs: () => 0, onSent() {}, onUpstreamEnd() {} },
+      ...{ messageLimits: { bytesMax: () => 1000 }, accepts: () => true, onError() {}, onEnd() {} },
+      meter: { messagesOut: { inc() {} }, bytesOut: { inc() {} } },
+    })
+    relay.start()
+    if (hasChanged) metadata = { cost: '0' }
+    relay.end({ code: GrpcCode.invalidArgument })
+    assert.deepEqual([headers, trailers], [hasHeaders ? ['1'] : [], [hasChanged ? '0' : hasHeaders ? undefined : '1']])
+  }
 })

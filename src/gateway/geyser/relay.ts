@@ -4,8 +4,7 @@ import { frameMessage } from '../../platform/grpc/framing.ts'
 import { GrpcCode, type GrpcStatus } from '../../platform/grpc/status.ts'
 import type { GrpcEnd, GrpcStream } from '../../platform/grpc/stream.ts'
 import type { StreamMeter } from '../metrics.ts'
-import type { SeenBanks } from './seen-banks.ts'
-import type { StreamPiece } from './stream-position.ts'
+import type { NextNode, Resume } from './resume.ts'
 import { UpdateFrames } from './update-frames.ts'
 
 /** Why a node was given up. */
@@ -14,8 +13,8 @@ export type NodeLoss = 'lost' | 'silent'
 export type RelayDeps = {
   readonly call: GrpcCall
   readonly nodeStream: GrpcStream
-  /** Sent with the response headers. */
-  readonly metadata: Readonly<Record<string, string>>
+  /** Sent with the response headers, and again at the end where it has changed. */
+  readonly metadata: () => Readonly<Record<string, string>>
   readonly monotonicMs: () => number
   readonly meter: Pick<StreamMeter, 'messagesOut' | 'bytesOut'>
   /** Called with the bytes of messages as they are written, without their prefixes. A message may be written in several parts. */
@@ -28,24 +27,9 @@ export type RelayDeps = {
   /** The call could not be continued at another node because of a defect; it ends. */
   readonly onError: (error: unknown) => void
   /** Set where the call may continue at another node. */
-  readonly resume?: RelayResume | undefined
+  readonly resume?: Pick<Resume, 'banks' | 'onData' | 'onLive' | 'next'> | undefined
   /** Called exactly once, with the call at the node where that is still open, and the status unless the customer just disconnected. */
   readonly onEnd: (atNode: GrpcStream | undefined, status?: GrpcStatus) => void
-}
-
-export type RelayResume = {
-  readonly banks: SeenBanks
-  onData(piece: StreamPiece): void
-  onLive(): void
-  /** Another node, and its first request; undefined where there is none. `ended` is for the customer, before the first bytes of the node. */
-  next(): Promise<NextCall | undefined>
-}
-
-type NextCall = {
-  readonly stream: GrpcStream
-  readonly request: Uint8Array
-  readonly fromSlot: number
-  readonly ended: { readonly banks: number; readonly frames: Uint8Array }
 }
 
 /** Statuses of a node that another one need not have: it stops, refuses the gateway's credential, or lacks the method. */
@@ -72,6 +56,7 @@ export class StreamRelay {
   #lastSlot: number | undefined
   /** As sent to the customer; undefined before the response headers. */
   #encoding: string | undefined
+  #sentMetadata: Readonly<Record<string, string>> | undefined
   #lastDataMs: number
   #movedFromSlots: number[] = []
   #moves = 0
@@ -124,8 +109,8 @@ export class StreamRelay {
   end(status: GrpcStatus): void {
     if (this.#isOver) return
     const moved = this.#moves === 0 ? {} : { [MOVED_TRAILER]: this.#movedFromSlots.join(',') }
-    // Before headers were sent, the status carries their metadata.
-    const trailers = { ...(this.#encoding === undefined ? this.#deps.metadata : {}), ...status.metadata, ...moved }
+    const metadata = this.#deps.metadata()
+    const trailers = { ...(metadata === this.#sentMetadata ? {} : metadata), ...status.metadata, ...moved }
     this.#deps.call.end({ ...status, metadata: trailers })
     this.#finish(status)
   }
@@ -182,11 +167,13 @@ export class StreamRelay {
   }
 
   #onHeaders(headers: GrpcCall['metadata']): void {
-    const { call, metadata } = this.#deps
     const passed = passedHeaders(headers)
     // The encoding was sent to the client and cannot change.
     if (this.#encoding !== undefined && this.#encoding !== passed['grpc-encoding']) return this.loseNode('lost')
-    if (this.#encoding === undefined) call.sendHeaders({ ...passed, ...metadata })
+    if (this.#encoding === undefined) {
+      this.#sentMetadata = this.#deps.metadata()
+      this.#deps.call.sendHeaders({ ...passed, ...this.#sentMetadata })
+    }
     this.#encoding = passed['grpc-encoding']
   }
 
@@ -260,7 +247,7 @@ export class StreamRelay {
     })
   }
 
-  async #continueAtNext({ next }: RelayResume, loss: NodeLoss, end?: GrpcEnd): Promise<void> {
+  async #continueAtNext({ next }: Pick<Resume, 'next'>, loss: NodeLoss, end?: GrpcEnd): Promise<void> {
     const found = await next()
     if (found === undefined) return this.#endLost(loss, end)
     const { stream, request, fromSlot, ended } = found
@@ -284,7 +271,7 @@ export class StreamRelay {
     else this.end(lostStatus(this.#lastSlot, loss))
   }
 
-  #sendEnded({ banks, frames }: NextCall['ended']): void {
+  #sendEnded({ banks, frames }: NextNode['ended']): void {
     if (banks === 0) return
     this.#count(frames.length, banks)
     if (!this.#deps.call.writeFramed(frames)) this.#isNodePaused = true

@@ -2,6 +2,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { SharedTable } from '../../core/shared-table.ts'
 import { createWindowCounts, createWindowTable } from '../../core/window-counts.ts'
 import type { GrpcStream } from '../../platform/grpc/stream.ts'
+import type { CallLimit } from './refusal.ts'
 
 /** A call is reset at a node only at this age: HTTP/2 servers close connections on which calls are reset right after they open. */
 const AGE_MS = 250
@@ -38,4 +39,9 @@ export function createResetFloodGuard(
   }
 }
 
-export const RESET_FLOOD = `limit reached: ${EARLY_MAX} calls cancelled within ${AGE_MS} ms of being made, in ${WINDOW_MS / 1000} s`
+export const CANCELLED_CALLS: CallLimit = {
+  limit: 'cancelledCalls',
+  size: EARLY_MAX,
+  what: `calls cancelled within ${AGE_MS} ms of being made, in ${WINDOW_MS / 1000} s`,
+  retryAfterMs: WINDOW_MS,
+}

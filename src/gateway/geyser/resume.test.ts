@@ -7,14 +7,14 @@ import { decodeMessage, encodeMessage } from '../../solana/geyser/protobuf.ts'
 import type { GrpcOpened } from '../../upstreams/grpc-link.ts'
 import type { UpstreamNode } from '../../upstreams/node.ts'
 import type { Upstream } from '../../upstreams/upstream.ts'
-import { createRequestGate } from './request-gate.ts'
+import { createRequestCheck } from './request-check.ts'
 import { createResume } from './resume.ts'
 
 const PATH = '/geyser.Geyser/Subscribe'
 const ACCOUNT = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
 const FILTERS = { transactions: { t: { accountInclude: [ACCOUNT], accountExclude: [], accountRequired: [] } } }
 
-/** The gate and the resumption of one stream, at nodes that take every call. The slots are those of the nodes a, b and c. */
+/** The check of requests and the resumption of one stream, at nodes that take every call. The slots are those of the nodes a, b and c. */
 function open(...slots: number[]) {
   const clock = createManualClock()
   const nodes = ['a', 'b', 'c'].map((name, at) => ({ name, health: { slot: slots[at] ?? 1000 } }))
@@ -30,9 +30,10 @@ function open(...slots: number[]) {
     clock,
   })
   let charges = 0
-  const gate = createRequestGate({
+  const requestCheck = createRequestCheck({
     method: 'Subscribe',
     isStream: true,
+    isForwarded: true,
     limits: () => BUILT_IN_PLANS.professional,
     monotonicMs: () => 0,
     charge: () => ++charges > 0,
@@ -43,7 +44,7 @@ function open(...slots: number[]) {
   return {
     clock,
     charges: () => charges,
-    send: (request: object) => gate.accepts(encodeMessage(SubscribeRequestSchema, request)),
+    send: (request: object) => requestCheck.accepts(encodeMessage(SubscribeRequestSchema, request)),
     onData: resume.onData,
     onRequest: resume.onRequest,
     onLive: resume.onLive,

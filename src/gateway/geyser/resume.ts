@@ -15,7 +15,7 @@ export type NextNode = {
   readonly request: Uint8Array
   /** The updates of slots from this one on are sent again. */
   readonly fromSlot: number
-  /** Banks of the lost node that are declared dead, and the slot updates for the client that do so. */
+  /** Banks of the lost node that are declared dead, and the slot updates that do so: for the client, before the first bytes of the node. */
   readonly ended: { readonly banks: number; readonly frames: Uint8Array }
 }
 
@@ -39,6 +39,7 @@ export type Resume = {
   onData(piece: StreamPiece): void
   /** Updates of a slot have arrived: the stream is live. */
   onLive(): void
+  /** Another node; undefined where there is none. */
   next(): Promise<NextNode | undefined>
 }
 

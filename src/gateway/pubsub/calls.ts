@@ -8,11 +8,11 @@ import type { NodeResponse, UpstreamResponse } from '../../upstreams/response.ts
 import type { ListenerMeter } from '../metrics.ts'
 import {
   errorResponse,
+  failureRefusal,
+  heldResponseRefusal,
   type RefusableRequest,
   type Refusal,
-  refuseFailure,
-  refuseHeldResponse,
-  refuseUpstream,
+  upstreamRefusal,
 } from '../refusal.ts'
 import type { Forward } from '../rpc/forward.ts'
 import { isFastPathId } from '../rpc/request.ts'
@@ -24,7 +24,7 @@ import { refuseLargeResponse, refuseOnConnection } from './refusal.ts'
 const IN_FLIGHT_MAX = 64
 
 /** A call that has an id and was charged. */
-type ChargedCall = RpcCall & { readonly id: string; readonly charged: Charged }
+type ChargedCall = RpcCall & { readonly id: string; readonly charge: Charged }
 
 export type WsCallsDeps = {
   readonly access: Pick<Access, 'refund'>
@@ -57,7 +57,7 @@ export class WsCalls {
     if (this.#inFlight >= IN_FLIGHT_MAX) {
       meter.refused('callsInFlight', { subscription: caller.subscription.id, code: 'rate-limited' })
       this.#refund(caller, call)
-      return this.#refuse(refuseOnConnection('callsInFlight', IN_FLIGHT_MAX, call.charged.cost), call)
+      return this.#refuse(refuseOnConnection('callsInFlight', IN_FLIGHT_MAX, call.charge.cost), call)
     }
     this.#inFlight += 1
     try {
@@ -80,22 +80,22 @@ export class WsCalls {
     const response = await new Promise<UpstreamResponse>((resolve) => this.#deps.forward(outgoing, resolve))
     if (response.kind !== 'responded') {
       if (!response.isSent) this.#refund(caller, call)
-      return this.#refuse(refuseFailure(response), call)
+      return this.#refuse(failureRefusal(response, call.charge.cost), call)
     }
     const { body, limit } = await readHeldResponse(response, held)
     if (limit !== undefined) {
       const code = limit === 'answerBytes' ? 'response-too-large' : 'overloaded'
       meter.refused(limit, { subscription: caller.subscription.id, code })
       if (limit === 'answerBytes') return this.#refuse(refuseLargeResponse(RESPONSE_BYTES_MAX, held.isBatch), call)
-      return this.#refuse(refuseHeldResponse(limit, heldBytes.limits[limit]), call)
+      return this.#refuse(heldResponseRefusal(limit, heldBytes.limits[limit]), call)
     }
-    if (body === undefined) return this.#refuse(refuseUpstream('no-upstream'), call)
+    if (body === undefined) return this.#refuse(upstreamRefusal('no-upstream'), call)
     if (sentId === call.id) return body
-    return replaceId(body, call.id) ?? this.#refuse(refuseUpstream('no-upstream'), call)
+    return replaceId(body, call.id) ?? this.#refuse(upstreamRefusal('no-upstream'), call)
   }
 
-  #refund(caller: Caller, { method, charged }: ChargedCall): void {
-    this.#deps.access.refund(caller, { interface: 'ws', method }, charged)
+  #refund(caller: Caller, { method, charge }: ChargedCall): void {
+    this.#deps.access.refund(caller, { interface: 'ws', method }, charge)
     this.#client.countFree()
   }
 

@@ -8,7 +8,7 @@ import type { Logger } from '../../platform/telemetry/logger.ts'
 import { WsCloseCode } from '../../platform/ws/close-codes.ts'
 import type { WsConnection } from '../../platform/ws/connection.ts'
 import type { ListenerMeter } from '../metrics.ts'
-import { errorResponse, type RefusableRequest, type Refusal, refuseSize } from '../refusal.ts'
+import { errorResponse, type RefusableRequest, type Refusal, sizeRefusal } from '../refusal.ts'
 import type { Forward } from '../rpc/forward.ts'
 import { readRpcBody } from '../rpc/request.ts'
 import { WsCalls } from './calls.ts'
@@ -134,7 +134,7 @@ export class PubSubClient implements RequestingClient, SubscribedClient {
     if (body.kind === 'too-many') {
       meter.refused('batchItems', { subscription: subscription.id, code: 'too-large' })
       this.countFree()
-      return connection.send(errorResponse(refuseSize('batchItems', body.limit), this, 'null'))
+      return connection.send(errorResponse(sizeRefusal('batchItems', body.limit), this, 'null'))
     }
     using scope = new DisposableStack()
     const held = scope.use(new HeldResponses(heldBytes, { owner: subscription.id, isBatch: body.batch }))

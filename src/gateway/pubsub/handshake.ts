@@ -15,15 +15,15 @@ import type { BaseDeps } from '../../platform/process/base-deps.ts'
 import type { RefusalRecorder } from '../../platform/telemetry/refusal-log.ts'
 import type { ListenerMeter } from '../metrics.ts'
 import {
+  notAssignedRefusal,
+  permitRefusal,
   type RefusableRequest,
   type Refusal,
   recordRefusals,
-  refuseNotAssigned,
-  refusePermit,
-  refuseToken,
-  refuseUpstream,
+  tokenRefusal,
+  upstreamRefusal,
 } from '../refusal.ts'
-import { refuse } from '../rpc/http-response.ts'
+import { refusalResponse } from '../rpc/http-response.ts'
 
 /** A handshake with a valid token or ticket, and its permit. */
 export type AdmittedHandshake = {
@@ -72,15 +72,15 @@ export function createHandshakes(options: { readonly queryToken: boolean }, deps
   }
 
   function admit(request: IncomingMessage, peer: Peer, requestId: string): Outcome {
-    if (deps.isDraining()) return { kind: 'refused', refusal: refuseUpstream('draining') }
+    if (deps.isDraining()) return { kind: 'refused', refusal: upstreamRefusal('draining') }
     const { query } = splitTarget(request.url)
     const caller = authenticate(request.rawHeaders, query)
     if (!caller.ok) return { kind: 'token-refused', refused: caller }
-    if (access.refuseWithoutNode(caller) !== undefined) return { kind: 'refused', refusal: refuseNotAssigned() }
+    if (access.refuseWithoutNode(caller) !== undefined) return { kind: 'refused', refusal: notAssignedRefusal() }
     const permit = access.permits.acquire(caller.subscription.id, 'wsConnections', caller.limits)
     if (!permit.ok) {
       meter.refused(permit.limitName)
-      return { kind: 'refused', refusal: refusePermit(permit, HANDSHAKE_COST, caller.subscription.id) }
+      return { kind: 'refused', refusal: permitRefusal(permit, HANDSHAKE_COST, caller.subscription.id) }
     }
     const wantsGaps = valuesOf(query, 'gaps')[0] === '1'
     const remoteAddress = tarpit.addressOf(peer)
@@ -99,7 +99,7 @@ export function createHandshakes(options: { readonly queryToken: boolean }, deps
         socket.on('error', () => socket.destroy())
         const { query } = splitTarget(request.url)
         const explained = explainRefusal(tokenInterface, outcome.refused, { headers: request.rawHeaders, query })
-        return tarpit.refuse(peer, meter.late, () => refuseWith(refuseToken(explained)))
+        return tarpit.refuse(peer, meter.late, () => refuseWith(tokenRefusal(explained)))
       }
       admitted.set(request, outcome.handshake)
       accept()
@@ -117,7 +117,7 @@ export function createHandshakes(options: { readonly queryToken: boolean }, deps
 
 /** The same body and headers as a refusal over RPC, in place of the upgrade. */
 function sendRefusal(request: IncomingMessage, socket: Duplex, refusal: Refusal, context: RefusableRequest): void {
-  const { status, headers, body } = refuse(refusal, context)
+  const { status, headers, body } = refusalResponse(refusal, context)
   const version = versionHeaders?.(request.url ?? '/')
   sendRaw(socket, status, String(body), { ...version, ...headers, 'x-request-id': context.requestId })
 }

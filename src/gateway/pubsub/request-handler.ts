@@ -6,7 +6,7 @@ import type { Clock } from '../../core/clock.ts'
 import { type RpcCall, writeResult } from '../../solana/json/json-rpc.ts'
 import { whoami } from '../account/whoami.ts'
 import type { ListenerMeter } from '../metrics.ts'
-import { errorResponse, type RefusableRequest, refuseCaller, refuseOverLimit, refuseUpstream } from '../refusal.ts'
+import { callerRefusal, errorResponse, overLimitRefusal, type RefusableRequest, upstreamRefusal } from '../refusal.ts'
 import type { RpcItem } from '../rpc/request.ts'
 import { replaceId } from '../rpc/response-id.ts'
 import type { WsCalls } from './calls.ts'
@@ -73,7 +73,7 @@ export class PubSubRequestHandler {
     if (!admission.ok) return this.#refused(client, admission, withId)
     meter.request(call.method)
     if (method === undefined) {
-      return { text: await client.calls.forward(caller, { ...withId, charged: admission }, held) }
+      return { text: await client.calls.forward(caller, { ...withId, charge: admission }, held) }
     }
     const id = unsubscribedId(call.paramsText)
     const isEnded = id !== undefined && client.subscriptions.unsubscribe(id)
@@ -97,7 +97,7 @@ export class PubSubRequestHandler {
     meter.request(call.method)
     const topic = { nodeUser: caller.nodeUser, kind, params: call.paramsText }
     const { id, response, start } = await subscriptions.subscribe(topic, permit)
-    const noUpstream = () => errorResponse(refuseUpstream('no-upstream'), client, call.id)
+    const noUpstream = () => errorResponse(upstreamRefusal('no-upstream'), client, call.id)
     const refund = () => {
       access.refund(caller, { interface: 'ws', method: call.method }, admission)
       client.countFree()
@@ -122,10 +122,10 @@ export class PubSubRequestHandler {
     client.countFree()
     if ('limitName' in admission) {
       meter.refused(admission.limitName)
-      return { text: errorResponse(refuseOverLimit(admission, call.method, clock.nowMs()), client, call.id) }
+      return { text: errorResponse(overLimitRefusal(admission, call.method, clock.nowMs()), client, call.id) }
     }
     const { reason } = admission
-    const text = errorResponse(refuseCaller('ws', admission), client, call.id)
+    const text = errorResponse(callerRefusal('ws', admission), client, call.id)
     return { text, onSent: () => client.closeRefused(reason) }
   }
 

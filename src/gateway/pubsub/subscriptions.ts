@@ -4,7 +4,7 @@ import { methodCost, WS_SUBSCRIPTIONS_PER_CONNECTION_MAX } from '../../access/pl
 import type { Permit } from '../../access/quota/permits.ts'
 import type { NodeUser } from '../../contract/products.ts'
 import type { WsConnection } from '../../platform/ws/connection.ts'
-import { type Refusal, refusePermit } from '../refusal.ts'
+import { permitRefusal, type Refusal } from '../refusal.ts'
 import { refuseOnConnection } from './refusal.ts'
 import type { PubSubKind } from './request.ts'
 import type { Gap, SubscribeResponse, UpstreamSubscriber } from './upstream-subscription.ts'
@@ -71,7 +71,7 @@ export class ClientSubscriptions implements Disposable {
     if (this.size >= onConnectionMax)
       return { ok: false, refusal: refuseOnConnection('wsSubscriptions', onConnectionMax, cost) }
     const permit = this.#deps.access.permits.acquire(caller.subscription.id, 'wsSubscriptions', caller.limits)
-    return permit.ok ? permit : { ok: false, refusal: refusePermit(permit, cost) }
+    return permit.ok ? permit : { ok: false, refusal: permitRefusal(permit, cost) }
   }
 
   async subscribe(topic: SubscriptionTopic, permit: Permit): Promise<Subscribed> {

@@ -4,20 +4,19 @@ import type { Charged, RemainingQuota } from '../../access/quota/charge.ts'
 import type { HeldBytes, HeldBytesLimit } from '../../platform/http/held-bytes.ts'
 import { type HttpResponse, PIECE_BYTES, type ResponseSink } from '../../platform/http/server/post.ts'
 import { type RpcCall, writeCall } from '../../solana/json/json-rpc.ts'
-import type { UpstreamResponse } from '../../upstreams/response.ts'
+import type { NodeResponse } from '../../upstreams/response.ts'
 import type { ListenerMeter } from '../metrics.ts'
 import {
   errorResponse,
-  httpStatusOf,
+  failureRefusal,
+  heldBytesRefusal,
+  heldResponseRefusal,
   type Refusal,
-  refuseFailure,
-  refuseHeldBytes,
-  refuseHeldResponse,
-  refuseUpstream,
+  upstreamRefusal,
 } from '../refusal.ts'
 import { type BatchPart, BatchSplice } from './batch-splice.ts'
 import type { Forward } from './forward.ts'
-import { jsonHeaders, rateLimitHeaders, refuse } from './http-response.ts'
+import { jsonHeaders, rateLimitHeaders, refusalResponse, refusalResponseWith } from './http-response.ts'
 import type { RpcItem, RpcRequest } from './request.ts'
 
 export type ForwardBatchDeps = {
@@ -25,7 +24,7 @@ export type ForwardBatchDeps = {
   readonly forward: Forward
   readonly meter: Pick<ListenerMeter, 'request' | 'refused'>
   readonly heldBytes: HeldBytes
-  countRefusal(admission: Exclude<ReturnType<Access['admit']>, { ok: true }>, method: string): Refusal
+  refusalOf(admission: Exclude<ReturnType<Access['admit']>, { ok: true }>, method: string): Refusal
   chargeRefused(caller: Caller, bytes: number): ChargedRefusal
 }
 
@@ -48,7 +47,7 @@ export function createForwardBatch({
   forward,
   meter,
   heldBytes,
-  countRefusal,
+  refusalOf,
   chargeRefused,
 }: ForwardBatchDeps): ForwardBatch {
   return (request, caller, batch, responder) => {
@@ -56,12 +55,11 @@ export function createForwardBatch({
     if (limit !== undefined) {
       meter.refused(limit, { subscription: caller.subscription.id, code: 'overloaded' })
       return responder.respond(
-        refuse(refuseHeldBytes(limit, heldBytes.limits[limit]), request, { quota: access.quota(caller) }),
+        refusalResponse(heldBytesRefusal(limit, heldBytes.limits[limit]), request, { quota: access.quota(caller) }),
       )
     }
     const { parts, calls, charges, refusedCost, lastLimit } = admit(request, caller, batch)
     if (calls.length === 0) return responder.respond(ownResponse(caller, parts, refusedCost, lastLimit))
-    const cost = charges.reduce((sum, charged) => sum + charged.cost, refusedCost)
     const outgoing = {
       body: Buffer.from(`[${calls.map((call, at) => writeCall(call, sentIdOf(call, at))).join(',')}]`),
       methods: calls.map(({ method }) => method),
@@ -71,11 +69,17 @@ export function createForwardBatch({
     }
     forward(outgoing, (response) => {
       try {
-        const isRefunded = response.kind !== 'responded' && !response.isSent
-        if (isRefunded)
-          for (const [at, { method }] of calls.entries())
-            access.refund(caller, { interface: 'rpc', method }, charges[at])
-        responder.respond(forwardedResponse(request, caller, parts, isRefunded ? refusedCost : cost, response))
+        const cost = charges.reduce((sum, charge) => sum + charge.cost, refusedCost)
+        if (response.kind === 'responded')
+          return responder.respond(forwardedResponse(request, caller, parts, cost, response))
+        const failureOf = (part: { readonly sentId: string }) =>
+          failureRefusal(response, charges[Number(part.sentId)]?.cost ?? 0)
+        const texts = parts.map((part) =>
+          'text' in part ? part : { text: errorResponse(failureOf(part), request, part.id) },
+        )
+        if (response.isSent) return responder.respond(ownResponse(caller, texts, cost))
+        for (const [at, { method }] of calls.entries()) access.refund(caller, { interface: 'rpc', method }, charges[at])
+        responder.respond(ownResponse(caller, texts, refusedCost, lastLimit ?? failureRefusal(response, cost)))
       } catch (error) {
         responder.fail(error)
       }
@@ -91,10 +95,10 @@ export function createForwardBatch({
     let lastLimit: Refusal | undefined
     for (const item of items) {
       if ('refusal' in item) {
-        const charged = chargeRefused(caller, bytes / items.length)
-        refusedCost += charged.cost
-        lastLimit = charged.refusal ?? lastLimit
-        parts.push({ text: charged.refusal ? errorResponse(charged.refusal, request, item.id) : item.refusal })
+        const outcome = chargeRefused(caller, bytes / items.length)
+        refusedCost += outcome.cost
+        lastLimit = outcome.refusal ?? lastLimit
+        parts.push({ text: outcome.refusal ? errorResponse(outcome.refusal, request, item.id) : item.refusal })
         continue
       }
       const { call } = item
@@ -105,27 +109,20 @@ export function createForwardBatch({
         calls.push(call)
         charges.push(admission)
       } else {
-        lastLimit = countRefusal(admission, call.method)
+        lastLimit = refusalOf(admission, call.method)
         if (call.id !== undefined) parts.push({ text: errorResponse(lastLimit, request, call.id) })
       }
     }
     return { parts, calls, charges, refusedCost, lastLimit }
   }
 
-  /** The response where nothing was forwarded; the status is that of the last refusal. */
-  function ownResponse(
-    caller: Caller,
-    parts: readonly BatchPart[],
-    cost: number,
-    lastLimit: Refusal | undefined,
-  ): HttpResponse {
-    if (parts.length === 0) return noContent(caller, cost)
-    const headers = jsonHeaders(access.quota(caller), cost)
-    const status = lastLimit === undefined ? 200 : httpStatusOf(lastLimit)
-    const retryAfter = lastLimit?.retryAfterSeconds ?? (status === 429 ? 1 : undefined)
-    const retry: Record<string, string> = retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }
-    const texts = parts.map((part) => ('text' in part ? part.text : ''))
-    return { status, headers: { ...headers, ...retry }, body: `[${texts.join(',')}]` }
+  /** The response without a node's; status and headers are those of `refusal`, where every call is refused. */
+  function ownResponse(caller: Caller, parts: readonly BatchPart[], cost: number, refusal?: Refusal): HttpResponse {
+    const body = parts.length === 0 ? '' : `[${parts.map((part) => ('text' in part ? part.text : '')).join(',')}]`
+    const quota = access.quota(caller)
+    if (refusal !== undefined) return refusalResponseWith(body, refusal, { quota, cost })
+    if (body === '') return noContent(caller, cost)
+    return { status: 200, headers: jsonHeaders(quota, cost), body }
   }
 
   function forwardedResponse(
@@ -133,23 +130,20 @@ export function createForwardBatch({
     caller: Caller,
     parts: readonly BatchPart[],
     cost: number,
-    response: UpstreamResponse,
+    response: NodeResponse,
   ): HttpResponse {
-    const hasResponded = response.kind === 'responded'
     if (parts.length === 0) {
-      if (hasResponded) response.rest?.abort()
+      response.rest?.abort()
       return noContent(caller, cost)
     }
-    const failure = hasResponded ? refuseUpstream('no-upstream') : refuseFailure(response)
     const errorFor = (id: string, limit: HeldBytesLimit | undefined): string => {
-      const refusal = limit === undefined ? failure : refuseHeldResponse(limit, heldBytes.limits[limit])
-      if (limit !== undefined) meter.refused(limit, { subscription: caller.subscription.id, code: 'overloaded' })
-      return errorResponse(refusal, request, id)
+      if (limit === undefined) return errorResponse(upstreamRefusal('no-upstream'), request, id)
+      meter.refused(limit, { subscription: caller.subscription.id, code: 'overloaded' })
+      return errorResponse(heldResponseRefusal(limit, heldBytes.limits[limit]), request, id)
     }
-    const source = hasResponded ? response : { body: NOTHING }
-    const splice = new BatchSplice(parts, source, { heldBytes, owner: caller.subscription.id, errorFor })
+    const splice = new BatchSplice(parts, response, { heldBytes, owner: caller.subscription.id, errorFor })
     const headers = jsonHeaders(access.quota(caller), cost)
-    if (hasResponded && response.rest !== undefined) return { status: 200, headers, body: '', rest: splice }
+    if (response.rest !== undefined) return { status: 200, headers, body: '', rest: splice }
     return { status: 200, headers, body: completeBody(splice) }
   }
 
@@ -157,8 +151,6 @@ export function createForwardBatch({
     return { status: 204, headers: rateLimitHeaders(access.quota(caller), cost), body: '' }
   }
 }
-
-const NOTHING = Buffer.alloc(0)
 
 /** Calls are forwarded under ids of the gateway, so that responses in any order, and to equal ids, are matched to their calls. */
 function sentIdOf({ id }: RpcCall, at: number): string | undefined {

@@ -53,7 +53,7 @@ export class ForwardedResponse implements HttpResponse {
   }
 }
 
-type RefusedCall = {
+type RefusalContext = {
   readonly id?: string | undefined
   /** Of the caller, where the token is valid. */
   readonly quota?: RemainingQuota | undefined
@@ -61,15 +61,24 @@ type RefusedCall = {
   readonly cost?: number
 }
 
-/** Refuses a request as a whole, in the status too. */
-export function refuse(
+/** The response to a request that is refused as a whole, in the status too. */
+export function refusalResponse(
   refusal: Refusal,
   request: RefusableRequest,
-  { id = 'null', quota, cost = 0 }: RefusedCall = {},
+  { id = 'null', ...charge }: RefusalContext = {},
 ): HttpResponse {
-  const headers: Record<string, string> = { ...JSON_TYPE }
-  if (refusal.code === 'unauthorized') headers['www-authenticate'] = 'Bearer'
+  return refusalResponseWith(errorResponse(refusal, request, id), refusal, charge)
+}
+
+/** A response with this body, and the status and headers of the refusal. An invalid token has no quota, also where it was valid before the body came. */
+export function refusalResponseWith(
+  body: string,
+  refusal: Refusal,
+  { quota, cost = 0 }: Pick<RefusalContext, 'quota' | 'cost'>,
+): HttpResponse {
+  const headers: Record<string, string> = body === '' ? {} : { ...JSON_TYPE }
   if (refusal.retryAfterSeconds !== undefined) headers['retry-after'] = String(refusal.retryAfterSeconds)
-  if (quota !== undefined) rateLimitHeaders(quota, cost, headers)
-  return { status: httpStatusOf(refusal), headers, body: errorResponse(refusal, request, id) }
+  if (refusal.code === 'unauthorized') headers['www-authenticate'] = 'Bearer'
+  else if (quota !== undefined) rateLimitHeaders(quota, cost, headers)
+  return { status: httpStatusOf(refusal), headers, body }
 }

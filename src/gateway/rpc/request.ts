@@ -10,7 +10,6 @@ export type RpcRequest = RefusableRequest & {
 /** JSON nested deeper than this is refused before anything is parsed. */
 export const JSON_DEPTH_MAX = 32
 
-/** A call, or the response that refuses the item. */
 /** A call, or the response that refuses one, with its id as JSON. */
 export type RpcItem = { readonly call: RpcCall } | { readonly refusal: string; readonly id: string }
 
@@ -23,9 +22,9 @@ export type RpcBody =
 export function readRpcBody(text: string, limits: { readonly batchItems: number }, request: RefusableRequest): RpcBody {
   const body = readCalls(text, { depthMax: JSON_DEPTH_MAX, batchItemsMax: limits.batchItems })
   if (body.kind === 'batch-too-long') return { kind: 'too-many', limit: limits.batchItems }
-  if (body.kind !== 'calls') return { kind: 'refused', response: refuseBody(body.kind, request) }
+  if (body.kind !== 'calls') return { kind: 'refused', response: bodyErrorText(body.kind, request) }
   const items = body.items.map((item) =>
-    'call' in item ? item : { refusal: refuseBody('invalid-request', request, item.invalidId), id: item.invalidId },
+    'call' in item ? item : { refusal: bodyErrorText('invalid-request', request, item.invalidId), id: item.invalidId },
   )
   return { kind: 'calls', batch: body.batch, items }
 }
@@ -39,7 +38,7 @@ export function isFastPathId(id: string): boolean {
 }
 
 /** The refusal of what is no JSON or no call, with the message of the JSON-RPC 2.0 specification. */
-export function refuseBody(code: 'parse-error' | 'invalid-request', request: RefusableRequest, id = 'null'): string {
+export function bodyErrorText(code: 'parse-error' | 'invalid-request', request: RefusableRequest, id = 'null'): string {
   const { sentence, fix } = ERRORS[code]
   return errorResponse({ code, message: sentence, data: { fix } }, request, id)
 }

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { createManualClock } from '../../core/clock.ts'
+import { createHeldBytes } from '../../platform/http/held-bytes.ts'
 import type { ResponseRest } from '../../platform/http/response-rest.ts'
 import type { NodeResponse, UpstreamResponse } from '../../upstreams/response.ts'
 import type { Upstream } from '../../upstreams/upstream.ts'
@@ -9,12 +11,15 @@ import { cachePartOf, createResponseCache, withResponseCache } from './response-
 
 const SIZES = { bytesMax: 10_000, entriesMax: 3, answerBytesMax: 5000 }
 
+const HELD_BYTES_MAX = 3000
+
 function setUp(sizes = SIZES) {
   const counts = { hit: 0, miss: 0 }
   const cache = createResponseCache(sizes, {
     hit: { inc: () => void (counts.hit += 1) },
     miss: { inc: () => void (counts.miss += 1) },
   })
+  const heldBytes = createHeldBytes({ bytesMax: 1e9, ownerBytesMax: HELD_BYTES_MAX, waitMs: 1000 }, createManualClock())
   const shared = {} as Upstream
   const own = { sub_own: {} as Upstream } as Record<string, Upstream>
   let forwarded = 0
@@ -25,12 +30,13 @@ function setUp(sizes = SIZES) {
       done(respond(request))
     },
     { of: (user) => own[user.subscriptionId] ?? shared },
-    cache,
+    { cache, heldBytes },
   )
   const call = (request: ForwardRequest) => new Promise<UpstreamResponse>((resolve) => forward(request, resolve))
   return {
     counts,
     cache,
+    heldBytes,
     own,
     forwarded: () => forwarded,
     respondWith: (next: typeof respond) => void (respond = next),
@@ -237,4 +243,38 @@ test('caches a large response when its stream is complete, and not when it break
     assert.equal(cache.size.entries, isComplete ? 1 : 0)
   }
   assert.equal(await ask('getBlock', BLOCK), whole)
+})
+
+test('the copy of a response counts as held until its end, and is dropped where the subscription may hold no more', async () => {
+  const { respondWith, call, cache, heldBytes } = setUp()
+  const head = text(`"${'y'.repeat(1000)}`).slice(0, 1000)
+  let source: Parameters<ResponseRest['start']>[0] | undefined
+  const rest = { start: (listener: typeof source) => void (source = listener), pause() {}, resume() {}, abort() {} }
+  respondWith(() => responded(head, rest))
+  const open = async () => {
+    const response = await call({
+      ...{ body: '', methods: ['getBlock'], single: { params: BLOCK, id: '1' }, connection: {} },
+      nodeUser: { subscriptionId: 'sub_a', mayUseShared: true },
+    })
+    assert.ok(response.kind === 'responded')
+    const sent: Buffer[] = []
+    response.rest?.start({ onData: (chunk) => void sent.push(chunk), onEnd() {}, onFail() {} })
+    source?.onData(Buffer.alloc(1000, 'y'))
+    return { rest: response.rest, sent }
+  }
+  await open()
+  assert.equal(heldBytes.total, 2000)
+  source?.onEnd()
+  assert.equal(heldBytes.total, 0)
+  const left = await open()
+  left.rest?.abort()
+  assert.equal(heldBytes.total, 0)
+  await open()
+  source?.onFail()
+  assert.equal(heldBytes.total, 0)
+  const large = await open()
+  for (const chunk of [Buffer.alloc(1001, 'y'), Buffer.from('","id":1}')]) source?.onData(chunk)
+  assert.deepEqual([heldBytes.total, large.sent.length], [0, 3], 'the response goes on')
+  source?.onEnd()
+  assert.equal(cache.size.entries, 0)
 })

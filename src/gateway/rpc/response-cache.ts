@@ -1,10 +1,12 @@
 import type { NodeUser } from '../../contract/products.ts'
+import type { HeldBytes } from '../../platform/http/held-bytes.ts'
 import type { ResponseRest } from '../../platform/http/response-rest.ts'
 import { writeCall } from '../../solana/json/json-rpc.ts'
 import type { NodeResponse } from '../../upstreams/response.ts'
 import type { Upstreams } from '../../upstreams/service.ts'
 import type { Upstream } from '../../upstreams/upstream.ts'
 import type { Forward } from './forward.ts'
+import { HeldCharge } from './held-charge.ts'
 import { immutableCall } from './immutable-call.ts'
 import { findResponseId } from './response-id.ts'
 
@@ -94,7 +96,11 @@ export function createResponseCache(
 }
 
 /** Serves immutable responses from memory. Pools share no entries: responses of a customer's dedicated nodes are for that customer alone. */
-export function withResponseCache(forward: Forward, upstreams: Pick<Upstreams, 'of'>, cache: ResponseCache): Forward {
+export function withResponseCache(
+  forward: Forward,
+  upstreams: Pick<Upstreams, 'of'>,
+  { cache, heldBytes }: { readonly cache: ResponseCache; readonly heldBytes: HeldBytes },
+): Forward {
   const pools = new WeakMap<Upstream, number>()
   let lastPool = 0
 
@@ -117,41 +123,59 @@ export function withResponseCache(forward: Forward, upstreams: Pick<Upstreams, '
     const body = cache.find(key, single.id)
     if (body !== undefined) return done({ kind: 'responded', status: 200, body, rest: undefined, nodeName: CACHE })
     const canonical = { ...request, body: writeCall(call, single.id), bodyBytes: undefined }
-    forward(canonical, (response) => done(response.kind === 'responded' ? cached(response, cache, key) : response))
+    forward(canonical, (response) => {
+      if (response.kind !== 'responded') return done(response)
+      done(cached(response, cache, key, new HeldCharge(heldBytes, nodeUser.subscriptionId)))
+    })
   }
 }
 
 /** In place of a node's name. */
 const CACHE = 'cache'
 
-/** Caches the response; a large one while it is streamed, up to the size limit. */
-function cached(response: NodeResponse, cache: ResponseCache, key: string): NodeResponse {
+/** Caches the response; a large one while it is streamed, up to the size limit. Until then `charge` holds its copy. */
+function cached(response: NodeResponse, cache: ResponseCache, key: string, charge: HeldCharge): NodeResponse {
   const { body, rest } = response
   if (rest === undefined) {
     cache.keep(key, body)
     return response
   }
-  const parts = [body]
-  let bytes = body.length
+  let parts: Buffer[] | undefined = []
+  let bytes = 0
+  function add(part: Buffer): void {
+    bytes += part.length
+    if (bytes <= cache.answerBytesMax && charge.update(bytes)) parts?.push(part)
+    else drop()
+  }
+  function drop(): void {
+    parts = undefined
+    charge.release()
+  }
   const watched: ResponseRest = {
     start(listener) {
+      add(body)
       rest.start({
-        ...listener,
         onData(chunk) {
-          bytes += chunk.length
-          if (bytes <= cache.answerBytesMax) parts.push(Buffer.from(chunk))
-          else parts.length = 0
+          if (parts !== undefined) add(chunk)
           listener.onData(chunk)
         },
         onEnd() {
-          if (parts.length > 0) cache.keep(key, Buffer.concat(parts))
+          if (parts !== undefined) cache.keep(key, Buffer.concat(parts))
+          drop()
           listener.onEnd()
+        },
+        onFail(cause) {
+          drop()
+          listener.onFail(cause)
         },
       })
     },
     pause: () => rest.pause(),
     resume: () => rest.resume(),
-    abort: () => rest.abort(),
+    abort() {
+      drop()
+      rest.abort()
+    },
   }
   return { ...response, rest: watched }
 }

@@ -29,8 +29,10 @@ function open(failure: UpstreamFailure) {
   const sent: string[] = []
   const expected: (string | undefined)[] = []
   let units = Number.POSITIVE_INFINITY
+  let isRevoked = false
   const access = {
     admit() {
+      if (isRevoked) return { ok: false, reason: 'revoked' }
       if (units < 5)
         return {
           ok: false,
@@ -42,12 +44,12 @@ function open(failure: UpstreamFailure) {
           retryAfterMs: 1000,
         }
       units -= 5
-      const charged = { ok: true, cost: 5, ...QUOTA }
-      charges.add(charged)
-      return charged
+      const charge = { ok: true, cost: 5, ...QUOTA }
+      charges.add(charge)
+      return charge
     },
     // Each charge is refunded as itself: the terms may have changed since the caller was authenticated.
-    refund: (_caller: Caller, _call: Call, charged: Charged) => void charges.delete(charged),
+    refund: (_caller: Caller, _call: Call, charge: Charged) => void charges.delete(charge),
     quota: () => QUOTA,
   } as unknown as Access
   const rpc = createRpc({
@@ -66,6 +68,7 @@ function open(failure: UpstreamFailure) {
   return {
     charges: () => charges.size,
     setUnits: (left: number) => void (units = left),
+    revoke: () => void (isRevoked = true),
     clock,
     sent,
     expected,
@@ -91,7 +94,7 @@ test('a request that is too large for its node is refused as too large and not c
   const { id, error } = errorOf(single.body)
   assert.deepEqual([id, error.code, on.charges()], [7, -32413, 0])
   const batch = on.respond(`[${CALL(1)},${CALL(2)}]`)
-  assert.equal(batch.status, 200)
+  assert.equal(batch.status, 413)
   assert.deepEqual(
     (JSON.parse(String(batch.body)) as { id: number; error: { code: number } }[]).map((item) => [
       item.id,
@@ -191,4 +194,44 @@ test('a batch whose items fail their checks is refused where the plan has no uni
       [8, -32429],
     ],
   )
+})
+
+test('a token that is revoked before the body has come is refused as one that was revoked before the head', () => {
+  const on = open({ kind: 'no-upstream', isSent: false })
+  on.revoke()
+  for (const body of [CALL(1), `[${CALL(1)},${CALL(2)}]`]) {
+    const { status, headers } = on.respond(body)
+    assert.deepEqual([status, headers], [401, { 'content-type': 'application/json', 'www-authenticate': 'Bearer' }])
+  }
+})
+
+test('a batch of which no call was forwarded has the status and the headers of that refusal', () => {
+  const headOf = ({ status, headers }: HttpResponse) => [status, headers['retry-after'], headers['x-ratelimit-cost']]
+  const batch = `[${CALL(1)},${CALL(2)}]`
+  const overShare = open({ kind: 'over-share', isSent: false })
+  assert.deepEqual(headOf(overShare.respond(batch)), headOf(overShare.respond(CALL(1))))
+  assert.deepEqual(headOf(overShare.respond(batch)), [429, '2', '0'])
+  const items = JSON.parse(String(overShare.respond(batch).body)) as { error: { data: { cost: number } } }[]
+  assert.deepEqual(
+    items.map(({ error }) => error.data.cost),
+    [5, 5],
+    'each refusal by a limit names the cost of its call',
+  )
+  assert.deepEqual(headOf(open({ kind: 'no-upstream', isSent: false }).respond(batch)), [503, '2', '0'])
+  assert.deepEqual(headOf(open({ kind: 'timeout', isSent: true }).respond(batch)), [200, undefined, '10'])
+  // The limit of the plan comes before what happened to the other calls.
+  const limited = open({ kind: 'no-upstream', isSent: false })
+  limited.setUnits(5)
+  assert.deepEqual(headOf(limited.respond(batch)), [429, '1', '0'])
+})
+
+test('a batch of notifications of which none was forwarded has no body, and the status and the headers of that refusal', () => {
+  const notification = '{"jsonrpc":"2.0","method":"getMultipleAccounts"}'
+  const batch = `[${notification},${notification}]`
+  const on = open({ kind: 'no-upstream', isSent: false })
+  const headOf = ({ status, headers, body }: HttpResponse) => [status, headers['retry-after'], body]
+  assert.deepEqual(headOf(on.respond(batch)), [503, '2', ''])
+  on.setUnits(0)
+  assert.deepEqual(headOf(on.respond(batch)), [429, '1', ''])
+  assert.deepEqual(headOf(open({ kind: 'timeout', isSent: true }).respond(batch)), [204, undefined, ''])
 })

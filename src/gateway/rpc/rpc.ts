@@ -16,20 +16,20 @@ import { type RpcCall, writeCall } from '../../solana/json/json-rpc.ts'
 import type { NodeResponse } from '../../upstreams/response.ts'
 import type { ListenerMeter } from '../metrics.ts'
 import {
+  callerRefusal,
+  failureRefusal,
+  overLimitRefusal,
   type RefusableRequest,
   type Refusal,
-  refuseCaller,
-  refuseFailure,
-  refuseOverLimit,
-  refuseSize,
-  refuseToken,
-  refuseUpstream,
+  sizeRefusal,
+  tokenRefusal,
+  upstreamRefusal,
 } from '../refusal.ts'
 import { type ChargedRefusal, createForwardBatch } from './batch.ts'
 import { readFastPathCall } from './fast-path-call.ts'
 import type { Forward } from './forward.ts'
-import { ForwardedResponse, jsonHeaders, rateLimitHeaders, refuse } from './http-response.ts'
-import { isFastPathId, type RpcItem, type RpcRequest, readRpcBody, refuseBody } from './request.ts'
+import { ForwardedResponse, jsonHeaders, rateLimitHeaders, refusalResponse } from './http-response.ts'
+import { bodyErrorText, isFastPathId, type RpcItem, type RpcRequest, readRpcBody } from './request.ts'
 import { replaceId, replaceIdInStream } from './response-id.ts'
 
 export type RpcDeps = {
@@ -77,14 +77,14 @@ type CallItem = Extract<RpcItem, { readonly call: RpcCall }>
 
 /** Token, then body, then each call against the quota. Admitted calls are forwarded; refused ones get their response here. */
 export function createRpc({ access, forward, clock, meter, tarpit, heldBytes, freeRefusals }: RpcDeps): Rpc {
-  const forwardBatch = createForwardBatch({ access, forward, meter, heldBytes, countRefusal, chargeRefused })
+  const forwardBatch = createForwardBatch({ access, forward, meter, heldBytes, refusalOf, chargeRefused })
   return {
     authenticate(head, presented, nowMs, product = 'bundle') {
       const caller = access.authenticate(presented, product, nowMs)
       if (caller.ok) return caller
       const { query } = splitTarget(head.target)
       const explained = explainRefusal('rpc', caller, { headers: head.headers, query })
-      const response = refuse(refuseToken(explained), head)
+      const response = refusalResponse(tokenRefusal(explained), head)
       const peer = { remoteAddress: head.connection.remoteAddress ?? '', headers: head.headers }
       return { ok: false, response: tarpit.delayResponse(peer, meter.late, response) }
     },
@@ -96,13 +96,13 @@ export function createRpc({ access, forward, clock, meter, tarpit, heldBytes, fr
         return forwardCall(request, caller, call, { text, id: call.id, bodyBytes: text.length }, responder)
       }
       // Decoded anyway, other bytes than UTF-8 would be forwarded with replacement characters.
-      const refuseAs = (body: string) => responder.respond(refuseItems(caller, body, request, bytes.length))
-      if (!isUtf8(bytes)) return refuseAs(refuseBody('parse-error', request))
+      const refuseAs = (body: string) => responder.respond(respondWithItemErrors(caller, body, request, bytes.length))
+      if (!isUtf8(bytes)) return refuseAs(bodyErrorText('parse-error', request))
       const body = readRpcBody(bytes.toString('utf8'), caller.limits, request)
       if (body.kind === 'refused') return refuseAs(body.response)
       if (body.kind === 'too-many') {
         meter.refused('batchItems', { subscription: caller.subscription.id, code: 'too-large' })
-        return responder.respond(refuseChecked(caller, refuseSize('batchItems', body.limit), request, bytes.length))
+        return responder.respond(refuseAndCharge(caller, sizeRefusal('batchItems', body.limit), request, bytes.length))
       }
       const [item] = body.items
       if (!body.batch && item !== undefined && 'refusal' in item) return refuseAs(item.refusal)
@@ -110,9 +110,9 @@ export function createRpc({ access, forward, clock, meter, tarpit, heldBytes, fr
       forwardBatch(request, caller, { items: body.items, bytes: bytes.length }, responder)
     },
 
-    refuseBody: refuseChecked,
+    refuseBody: refuseAndCharge,
     refuseUnreadable: (caller, request, bytes) =>
-      refuseItems(caller, refuseBody('parse-error', request), request, bytes),
+      respondWithItemErrors(caller, bodyErrorText('parse-error', request), request, bytes),
     quota: access.quota,
     countSent: (caller, bytes) => access.countBytes(caller, 'rpc', bytes),
   }
@@ -123,18 +123,18 @@ export function createRpc({ access, forward, clock, meter, tarpit, heldBytes, fr
     const admission = access.admit(caller, { interface: 'rpc', method: OTHER_METHOD })
     if (admission.ok) return { quota: admission, cost: admission.cost }
     const quota = 'limit' in admission ? admission : access.quota(caller)
-    return { quota, cost: 0, refusal: countRefusal(admission, OTHER_METHOD) }
+    return { quota, cost: 0, refusal: refusalOf(admission, OTHER_METHOD) }
   }
 
-  function refuseChecked(caller: Caller, refusal: Refusal, request: RefusableRequest, bytes: number): HttpResponse {
-    const charged = chargeRefused(caller, bytes)
-    return refuse(charged.refusal ?? refusal, request, charged)
+  function refuseAndCharge(caller: Caller, refusal: Refusal, request: RefusableRequest, bytes: number): HttpResponse {
+    const outcome = chargeRefused(caller, bytes)
+    return refusalResponse(outcome.refusal ?? refusal, request, outcome)
   }
 
   /** The same where the body is no call: the refusal is in the response alone, as JSON-RPC has it. */
-  function refuseItems(caller: Caller, body: string, request: RefusableRequest, bytes: number): HttpResponse {
+  function respondWithItemErrors(caller: Caller, body: string, request: RefusableRequest, bytes: number): HttpResponse {
     const { quota, cost, refusal } = chargeRefused(caller, bytes)
-    if (refusal !== undefined) return refuse(refusal, request, { quota })
+    if (refusal !== undefined) return refusalResponse(refusal, request, { quota })
     return { status: 200, headers: jsonHeaders(quota, cost), body }
   }
 
@@ -152,11 +152,11 @@ export function createRpc({ access, forward, clock, meter, tarpit, heldBytes, fr
     sent: SentCall,
     responder: ResponseSink,
   ): void {
-    const charged = { interface: 'rpc', method } as const
-    const admission = access.admit(caller, charged)
+    const billedCall = { interface: 'rpc', method } as const
+    const admission = access.admit(caller, billedCall)
     if (!admission.ok) {
       const quota = 'limit' in admission ? admission : access.quota(caller)
-      return responder.respond(refuse(countRefusal(admission, method), request, { id, quota }))
+      return responder.respond(refusalResponse(refusalOf(admission, method), request, { id, quota }))
     }
     meter.request(method)
     const outgoing = {
@@ -173,9 +173,10 @@ export function createRpc({ access, forward, clock, meter, tarpit, heldBytes, fr
         if (response.kind === 'responded') {
           return responder.respond(responseFor(request, { id, sentId: sent.id }, response, admission))
         }
-        if (!response.isSent) access.refund(caller, charged, admission)
+        if (!response.isSent) access.refund(caller, billedCall, admission)
         const cost = response.isSent ? admission.cost : 0
-        responder.respond(refuse(refuseFailure(response), request, { id, quota: access.quota(caller), cost }))
+        const refusal = failureRefusal(response, admission.cost)
+        responder.respond(refusalResponse(refusal, request, { id, quota: access.quota(caller), cost }))
       } catch (error) {
         responder.fail(error)
       }
@@ -199,14 +200,15 @@ export function createRpc({ access, forward, clock, meter, tarpit, heldBytes, fr
     if (rest !== undefined) return { status: 200, headers, body: '', rest: replaceIdInStream({ body, rest }, id) }
     const replaced = replaceId(body, id)
     const { cost } = admission
-    if (replaced === undefined) return refuse(refuseUpstream('no-upstream'), request, { id, quota: admission, cost })
+    if (replaced === undefined)
+      return refusalResponse(upstreamRefusal('no-upstream'), request, { id, quota: admission, cost })
     return { status: 200, headers, body: replaced }
   }
 
-  /** Counts the limit that refused a call; returns the refusal. */
-  function countRefusal(admission: Exclude<ReturnType<Access['admit']>, { ok: true }>, method: string): Refusal {
-    if (!('limitName' in admission)) return refuseCaller('rpc', admission)
+  /** The refusal of a call that was not admitted. Its limit is counted. */
+  function refusalOf(admission: Exclude<ReturnType<Access['admit']>, { ok: true }>, method: string): Refusal {
+    if (!('limitName' in admission)) return callerRefusal('rpc', admission)
     meter.refused(admission.limitName)
-    return refuseOverLimit(admission, method, clock.nowMs())
+    return overLimitRefusal(admission, method, clock.nowMs())
   }
 }

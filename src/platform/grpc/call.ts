@@ -3,7 +3,7 @@ import type { Clock, Timer } from '../../core/clock.ts'
 import type { RequestProblem } from './frame-reader.ts'
 import { ACCEPTED_ENCODINGS, encodingOf, frameMessage, type GrpcEncoding, responseEncoding } from './framing.ts'
 import type { Inflate } from './inflater.ts'
-import { RequestReader } from './requests.ts'
+import { RequestReader } from './request-reader.ts'
 import { encodeGrpcMessage, GrpcCode, type GrpcStatus, parseGrpcTimeout } from './status.ts'
 
 /** One call of one client, unary or streaming: messages in, messages out, one status at the end. */

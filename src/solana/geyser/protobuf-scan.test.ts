@@ -110,8 +110,16 @@ test('refuses messages that decoders could read differently, with the names of m
   ]
   for (const [name, bytes, rule, message, number] of rows) {
     const { problem } = scan(bytes)
-    assert.deepEqual(problem, { rule, message, field: number }, name)
+    assert.deepEqual([problem?.rule, problem?.message, problem?.field], [rule, message, number], name)
   }
+})
+
+test('names the map entry that holds the message, wherever its key is', () => {
+  const unknown = field(2, hex('4801'))
+  for (const entry of [field(2, text(1, 's'), unknown), field(2, unknown, text(1, 's'))])
+    assert.equal(scan(entry).problem?.entry, 's')
+  assert.equal(scan(field(2, unknown)).problem?.entry, '')
+  assert.equal(scan(hex('7001')).problem?.entry, undefined)
 })
 
 test('accepts unusual encodings that all decoders read alike', () => {

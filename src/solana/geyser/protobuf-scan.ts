@@ -9,6 +9,8 @@ export type ScanProblem = {
   /** Name of the message that holds the field, without its package. */
   readonly message: string
   readonly field: number
+  /** Key of the map entry that holds the message. */
+  readonly entry?: string
 }
 
 export type Scan = {
@@ -62,7 +64,7 @@ function scan(reader: WireReader, { name, fields }: Shape, on: Walk): ScanProble
     if (field.isText && !isText(on.bytes, reader)) return found('readable')
     if (field.message === undefined) continue
     const problem = scan(reader.inside(), field.message, on)
-    if (problem !== undefined) return problem
+    if (problem !== undefined) return field.isMap ? { ...problem, entry: keyOf(reader.inside(), on.bytes) } : problem
     if (!field.isMap) continue
     const key = `${reader.field} ${keyOf(reader.inside(), on.bytes)}`
     keys ??= new Set()

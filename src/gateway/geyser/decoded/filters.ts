@@ -4,6 +4,7 @@ import { SubscribeRequestFilterSlotsSchema } from '../../../solana/gen/geyser_pb
 import { decodeMessage } from '../../../solana/geyser/protobuf.ts'
 import { encodeFilterName } from '../../../solana/geyser/update-envelope.ts'
 import { WIRE_BYTES, WIRE_VARINT, WireReader } from '../../../solana/geyser/wire-reader.ts'
+import { shownText, TEXT_SHOWN_MAX } from '../policy-refusal.ts'
 import type { DeshredRequest, FilterRange } from './request.ts'
 
 /** One filter of `deshred_transactions`. Accounts are texts of `keyText`. */
@@ -44,14 +45,14 @@ export function* compileFilters({ message, transactions, slots }: DeshredRequest
   for (const [name, range] of transactions) {
     const filter = yield* compileFilter(bytes, range)
     if (typeof filter === 'string')
-      return { ok: false, message: `filter refused: deshred_transactions "${shown(name)}" ${filter}` }
+      return { ok: false, message: `filter refused: deshred_transactions "${shownText(name)}" ${filter}` }
     compiled.push({ name: encodeFilterName(name), ...filter })
     yield
   }
   const slotFilters: SlotFilter[] = []
   for (const [name, { from, to }] of slots) {
     const filter = decodeMessage(SubscribeRequestFilterSlotsSchema, message.subarray(from, to))
-    if (filter === undefined) return { ok: false, message: `filter refused: slots "${shown(name)}" cannot be read` }
+    if (filter === undefined) return { ok: false, message: `filter refused: slots "${shownText(name)}" cannot be read` }
     slotFilters.push({ name: encodeFilterName(name), hasInterslotUpdates: filter.interslotUpdates ?? false })
     yield
   }
@@ -77,7 +78,7 @@ function* compileFilter(
     if (list === undefined) continue
     const key = keyAt(bytes, reader)
     if (key === undefined) {
-      const text = shown(bytes.toString('utf8', reader.from, Math.min(reader.to, reader.from + SHOWN_BYTES_MAX)))
+      const text = shownText(bytes.toString('utf8', reader.from, Math.min(reader.to, reader.from + SHOWN_BYTES_MAX)))
       return `contains "${text}", which is not an address of 32 bytes in base58`
     }
     list.add(key)
@@ -111,10 +112,5 @@ function keyAt(bytes: Buffer, { wireType, from, to }: WireReader): string | unde
   }
 }
 
-const SHOWN_MAX = 64
 /** Of characters with four bytes. */
-const SHOWN_BYTES_MAX = 4 * (SHOWN_MAX + 1)
-
-function shown(text: string): string {
-  return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}…` : text
-}
+const SHOWN_BYTES_MAX = 4 * (TEXT_SHOWN_MAX + 1)

@@ -41,7 +41,7 @@ export class DecodedStream implements GrpcStream {
   #pendingBytes = 0
   #onFrames: FramesListener | undefined
   #onEnd: ((end: GrpcEnd) => void) | undefined
-  /** Set from when on nothing is added. The listener is called after what waits was read. */
+  /** Set when the stream has ended: later messages are ignored. The end listener runs once all pending messages are read. */
   #end: GrpcEnd | undefined
   #endTimer: Timer | undefined
   #isPaused = false

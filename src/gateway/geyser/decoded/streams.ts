@@ -5,6 +5,7 @@ import type { GrpcStream } from '../../../platform/grpc/stream.ts'
 import { secureRandom } from '../../../platform/process/random.ts'
 import { createTimeSlices, type TimeSlices } from '../../../platform/process/time-slices.ts'
 import type { DecodedMethod } from '../methods.ts'
+import { SHUTTING_DOWN } from '../refusal.ts'
 import { encodeEntries, encodePing, encodePong, encodeSlotUpdate, encodeTransactionUpdate } from './encode.ts'
 import { FilterIndex } from './filter-index.ts'
 import { FilterUpdates } from './filter-updates.ts'
@@ -133,8 +134,8 @@ export function createDecodedStreams(options: DecodedStreamsOptions, deps: Decod
     arrivals.length = 0
   }
 
-  /** The addresses are not checked here: the gate has done it, and `updates` does it again when it decodes them. */
-  function refuse(request: DeshredRequest | undefined): DecodedRefusal | undefined {
+  /** The addresses are not checked here: `request-check.ts` has done it, and `updates` does it again when it decodes them. */
+  function refusalOf(request: DeshredRequest | undefined): DecodedRefusal | undefined {
     if (request === undefined) return { rule: 'readable', message: 'not a SubscribeDeshredRequest' }
     const count = request.transactions.size + request.slots.size
     if (count <= options.filtersMax) return undefined
@@ -148,7 +149,7 @@ export function createDecodedStreams(options: DecodedStreamsOptions, deps: Decod
       return
     }
     const request = readDeshredRequest(message)
-    const refusal = refuse(request)
+    const refusal = refusalOf(request)
     if (refusal !== undefined) return stream.finish({ code: GrpcCode.invalidArgument, message: refusal.message })
     if (request === undefined) return
     const { ping, transactions, slots } = request
@@ -170,7 +171,7 @@ export function createDecodedStreams(options: DecodedStreamsOptions, deps: Decod
   return {
     check(method, message) {
       if (method === 'SubscribeEntries') return undefined
-      return refuse(readDeshredRequest(message))
+      return refusalOf(readDeshredRequest(message))
     },
     open(method) {
       const stream = new DecodedStream({
@@ -193,8 +194,7 @@ export function createDecodedStreams(options: DecodedStreamsOptions, deps: Decod
     [Symbol.dispose]() {
       pings.cancel()
       reading?.[Symbol.dispose]()
-      for (const stream of [...transactionStreams, ...entryStreams])
-        stream.finish({ code: GrpcCode.unavailable, message: 'server is shutting down try again later' })
+      for (const stream of [...transactionStreams, ...entryStreams]) stream.finish(SHUTTING_DOWN)
     },
   }
 }

@@ -6,7 +6,7 @@ import { requestBytesMax } from './methods.ts'
 import { type PolicyPass, policyOf } from './policy.ts'
 
 /** Decides for each request of one call whether it is forwarded. */
-export type RequestGate = {
+export type RequestCheck = {
   /** Where it is false, the call has been ended or will be. */
   accepts(request: Uint8Array): boolean
   readonly messageLimits: MessageLimits
@@ -14,12 +14,14 @@ export type RequestGate = {
   readonly filters: number
 }
 
-export type RequestGateDeps = {
+export type RequestCheckDeps = {
   readonly method: string
   readonly isStream: boolean
   /** Of the plan as it is now: it may have changed since the call began. */
   readonly limits: () => Limits
   readonly monotonicMs: () => number
+  /** Whether the requests go to a node, which may know more fields than are known here. */
+  readonly isForwarded: boolean
   /** What else a request must satisfy. */
   readonly check?: ((request: Uint8Array) => Problem | undefined) | undefined
   /** Charges a request after the first; false where that is refused, and the call ends. */
@@ -45,8 +47,8 @@ const FREE_PINGS = 20
 const FREE_PINGS_MS = 10_000
 
 /** Checks each request against the plan and charges it. What is refused is not forwarded; whether the call stays charged is for `onRefused`. */
-export function createRequestGate(deps: RequestGateDeps): RequestGate {
-  const { method, isStream, limits, monotonicMs } = deps
+export function createRequestCheck(deps: RequestCheckDeps): RequestCheck {
+  const { method, isStream, limits, monotonicMs, isForwarded } = deps
   const policy = policyOf(method)
   let filters = 0
   let isFirst = true
@@ -90,7 +92,7 @@ export function createRequestGate(deps: RequestGateDeps): RequestGate {
         }),
     },
     accepts(request) {
-      const verdict = policy(request, limits())
+      const verdict = policy(request, limits(), isForwarded)
       if (!verdict.ok) return refuse(verdict, request.length)
       const problem = checkAddresses(method, request) ?? deps.check?.(request)
       if (problem !== undefined) return refuse(problem, request.length)

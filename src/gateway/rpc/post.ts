@@ -13,15 +13,15 @@ import { givenRequestId } from '../../platform/http/server/request-id.ts'
 import type { RefusalRecorder } from '../../platform/telemetry/refusal-log.ts'
 import type { ListenerMeter } from '../metrics.ts'
 import {
+  heldBytesRefusal,
+  inflateRatioRefusal,
+  mediaTypeRefusal,
   type RefusableRequest,
   type Refusal,
   recordRefusals,
-  refuseHeldBytes,
-  refuseMediaType,
-  refuseRatio,
-  refuseSize,
+  sizeRefusal,
 } from '../refusal.ts'
-import { refuse } from './http-response.ts'
+import { refusalResponse } from './http-response.ts'
 import { encodeResponse } from './response-encoding.ts'
 import type { Rpc } from './rpc.ts'
 
@@ -56,7 +56,7 @@ export function createRpcPosts(
       const caller = rpc.authenticate(request, reading.presented, nowMs)
       if (!caller.ok) return { requestId, response: caller.response }
       if (reading.fault !== undefined)
-        return { requestId, response: refuseContent(reading.fault, { requestId, docsUrl }, rpc.quota(caller)) }
+        return { requestId, response: contentRefusalResponse(reading.fault, { requestId, docsUrl }, rpc.quota(caller)) }
       const post = new RpcPost(deps, caller, requestId, connection, reading)
       return (head.bodyBytes ?? 0) > post.bodyBytesMax ? { requestId, response: post.tooLarge() } : post
     },
@@ -91,13 +91,13 @@ class RpcPost implements ResponseSink {
     recordRefusals(this.#deps.refusals, 'rpc', this.#caller.subscription.id)?.(refusal, this.requestId)
   }
 
-  #refuse(refusal: Refusal): HttpResponse {
-    return refuse(refusal, this, { quota: this.#deps.rpc.quota(this.#caller) })
+  #refusalResponse(refusal: Refusal): HttpResponse {
+    return refusalResponse(refusal, this, { quota: this.#deps.rpc.quota(this.#caller) })
   }
 
   tooLarge(): HttpResponse {
     this.#deps.meter.refused('requestBytes', { subscription: this.#caller.subscription.id, code: 'too-large' })
-    return this.#refuse(refuseSize('requestBytes', this.bodyBytesMax))
+    return this.#refusalResponse(sizeRefusal('requestBytes', this.bodyBytesMax))
   }
 
   /** A body that cannot be inflated, or only too far: inflating it is work, also where it is refused. */
@@ -107,7 +107,8 @@ class RpcPost implements ResponseSink {
     if (reason === 'malformed') return rpc.refuseUnreadable(this.#caller, this, bytes)
     const limit = reason === 'too-large' ? 'requestBytes' : 'inflateRatio'
     meter.refused(limit, { subscription: this.#caller.subscription.id, code: 'too-large' })
-    const refusal = limit === 'requestBytes' ? refuseSize(limit, this.bodyBytesMax) : refuseRatio(INFLATE_RATIO_MAX)
+    const refusal =
+      limit === 'requestBytes' ? sizeRefusal(limit, this.bodyBytesMax) : inflateRatioRefusal(INFLATE_RATIO_MAX)
     return rpc.refuseBody(this.#caller, refusal, this, bytes)
   }
 
@@ -117,7 +118,7 @@ class RpcPost implements ResponseSink {
     if (heldBytes.acquire(id, bytes)) return undefined
     const limit = heldBytes.exceeded(id, bytes) ?? 'heldBytes'
     meter.refused(limit, { subscription: id, code: 'overloaded' })
-    return this.#refuse(refuseHeldBytes(limit, heldBytes.limits[limit]))
+    return this.#refusalResponse(heldBytesRefusal(limit, heldBytes.limits[limit]))
   }
 
   releaseBody(bytes: number): void {
@@ -162,9 +163,9 @@ class RpcPost implements ResponseSink {
 }
 
 /** RFC 9110 section 15.5.16: a refused encoding names those that are accepted. */
-function refuseContent(fault: ContentFault, request: RefusableRequest, quota: RemainingQuota): HttpResponse {
-  if (fault === 'type') return refuse(refuseMediaType(JSON_REQUIRED), request, { quota })
-  const response = refuse(refuseMediaType('Content-Encoding: only gzip is supported'), request, { quota })
+function contentRefusalResponse(fault: ContentFault, request: RefusableRequest, quota: RemainingQuota): HttpResponse {
+  if (fault === 'type') return refusalResponse(mediaTypeRefusal(JSON_REQUIRED), request, { quota })
+  const response = refusalResponse(mediaTypeRefusal('Content-Encoding: only gzip is supported'), request, { quota })
   return { ...response, headers: { ...response.headers, 'accept-encoding': 'gzip' } }
 }
 

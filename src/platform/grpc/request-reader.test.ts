@@ -8,7 +8,7 @@ import { until } from '../process/test-wait.ts'
 import { FrameReader, type RequestProblem } from './frame-reader.ts'
 import { frameMessage } from './framing.ts'
 import { createInflater } from './inflater.ts'
-import { RequestReader, type RequestReaderDeps } from './requests.ts'
+import { RequestReader, type RequestReaderDeps } from './request-reader.ts'
 
 function startReader(given: Partial<RequestReaderDeps> = {}) {
   const messages: string[] = []
