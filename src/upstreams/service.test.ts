@@ -323,7 +323,7 @@ test('retries a read on a stale idle connection, with a single node too', async 
     return 'reset'
   }
   assert.equal((await shared.forwardAsync(upstreamRequest('getBalance', rpcBody('getBalance')))).kind, 'responded')
-  assert.equal(rig.registry.value('sluice_upstreams_retries_total', { reason: 'stale' }), 1)
+  assert.equal(rig.registry.value('sluice_upstreams_retries_total', { failure: 'stale' }), 1)
 })
 
 test('reports degraded without an available node, and recovered afterwards', async () => {

@@ -99,7 +99,7 @@ export function createHandshakes(options: { readonly queryToken: boolean }, deps
         socket.on('error', () => socket.destroy())
         const { query } = splitTarget(request.url)
         const explained = explainRefusal(tokenInterface, outcome.refused, { headers: request.rawHeaders, query })
-        return tarpit.refuse(peer, meter.late, () => refuseWith(refuseToken(explained)))
+        return tarpit.refuse(peer, meter.delayedRefusals, () => refuseWith(refuseToken(explained)))
       }
       admitted.set(request, outcome.handshake)
       accept()

@@ -86,7 +86,7 @@ export function createRpc({ access, forward, clock, meter, tarpit, heldBytes, fr
       const explained = explainRefusal('rpc', caller, { headers: head.headers, query })
       const response = refuse(refuseToken(explained), head)
       const peer = { remoteAddress: head.connection.remoteAddress ?? '', headers: head.headers }
-      return { ok: false, response: tarpit.delayResponse(peer, meter.late, response) }
+      return { ok: false, response: tarpit.delayResponse(peer, meter.delayedRefusals, response) }
     },
 
     forward(caller, bytes, request, responder) {
