@@ -213,7 +213,7 @@ export const ACCESS_ALERTS: readonly Alert[] = [
     summary: 'Sluice at {{ $labels.instance }} has not sent usage to the billing system for more than two hours.',
     does: [
       '`sluice billing status` shows what waits and the dead letters; the log of part `billing` has what the billing system responded.',
-      'Usage is in the store and is sent when the billing system accepts it. Stripe accepts a repetition for 24 hours only: what waits longer becomes a dead letter.',
+      'Usage is in the store and is sent when the billing system accepts it. With Stripe an event whose attempt got no response for 23 hours becomes a dead letter; other usage waits, up to 35 days.',
     ],
     fires: { 'sluice_billing_behind_seconds{instance="a"}': flat(8000) },
     quiet: { 'sluice_billing_behind_seconds{instance="a"}': flat(60) },
@@ -227,6 +227,7 @@ export const ACCESS_ALERTS: readonly Alert[] = [
     summary: 'Usage at {{ $labels.instance }} was refused by the billing system and is not sent again.',
     does: [
       '`sluice billing status` lists the events with the reason of the billing system. Correct the cause there, for example a missing customer, then send them again: `sluice billing retry`.',
+      'Those marked *outcome unknown* are left out: look each one up at the billing system, then run `sluice billing retry ID --mark-sent` if it was counted, else `sluice billing retry ID --outcome-unknown`.',
     ],
     fires: { 'sluice_billing_dead_letters{instance="a"}': flat(2) },
     quiet: { 'sluice_billing_dead_letters{instance="a"}': flat(0) },
