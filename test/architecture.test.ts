@@ -352,11 +352,11 @@ function readFiles(pattern: string): Map<string, string> {
   return new Map(paths.map((path) => [path, readFileSync(join(root, path), 'utf8')]))
 }
 
-/** The rows of the tables between two places of ARCHITECTURE.md. */
+/** The rows of the tables, and the steps of the lists, between two places of ARCHITECTURE.md. */
 function tableRows(from: string, to: string): string[] {
   const text = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8')
   assert.ok(text.includes(from) && text.includes(to))
-  return text.slice(text.indexOf(from), text.indexOf(to)).match(/^\| (?!---).*$/gm) ?? []
+  return text.slice(text.indexOf(from), text.indexOf(to)).match(/^(?:\| (?!---)|\d+\. ).*$/gm) ?? []
 }
 
 /** The files that a row names and that do not exist. A name without a folder is in the folder named last before it, as that page says. */
