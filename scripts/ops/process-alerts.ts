@@ -95,7 +95,8 @@ export const PROCESS_ALERTS: readonly Alert[] = [
     expr: 'sum by (instance, listener) (rate(sluice_process_connections_refused_total{reason="connections"}[5m])) > 0',
     for: '5m',
     severity: 'page',
-    summary: 'The listener {{ $labels.listener }} of Sluice at {{ $labels.instance }} has reached its connection limit.',
+    summary:
+      'The listener {{ $labels.listener }} of Sluice at {{ $labels.instance }} has reached its connection limit.',
     does: [
       '`sluice top` shows whether one customer causes it. A port takes 20,000 connections, which no option changes (that of the execution service 10,000 more than `execution.connectionsMax`): lower `addressConnectionsMax` of that listener if few addresses have most of them, or add a machine.',
     ],

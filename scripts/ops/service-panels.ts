@@ -125,7 +125,10 @@ export const SHREDS_PANELS: readonly Panel[] = [
     title: 'Not sent',
     how: 'Relayed packets that were not sent to a destination, by reason and by destination index.',
     unit: 'short',
-    queries: [rate('sluice_shreds_unsent_total', 'reason'), rate('sluice_shreds_unsent_by_destination_total', 'destination')],
+    queries: [
+      rate('sluice_shreds_unsent_total', 'reason'),
+      rate('sluice_shreds_unsent_by_destination_total', 'destination'),
+    ],
   },
   {
     title: 'Destinations',

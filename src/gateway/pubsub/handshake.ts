@@ -45,7 +45,7 @@ export type Handshakes = {
 export type HandshakesDeps = Pick<BaseDeps, 'clock' | 'random'> & {
   readonly access: Access
   readonly tarpit: AuthTarpit
-  readonly meter: Pick<ListenerMeter, 'refused' | 'late'>
+  readonly meter: Pick<ListenerMeter, 'refused' | 'delayedRefusals'>
   readonly docsUrl?: DocsUrl | undefined
   readonly refusals?: RefusalRecorder | undefined
   isDraining(): boolean

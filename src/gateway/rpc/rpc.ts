@@ -36,7 +36,7 @@ export type RpcDeps = {
   readonly access: Access
   readonly forward: Forward
   readonly clock: Clock
-  readonly meter: Pick<ListenerMeter, 'request' | 'refused' | 'late'>
+  readonly meter: Pick<ListenerMeter, 'request' | 'refused' | 'delayedRefusals'>
   readonly tarpit: AuthTarpit
   readonly heldBytes: HeldBytes
   readonly freeRefusals: FreeRefusals
