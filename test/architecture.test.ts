@@ -94,25 +94,35 @@ const plan: Plan = {
   exitFiles: /^src\/(processes|cli)\//,
   generated: /^src\/solana\/gen\//,
   linesMax: 400,
-  refusedWords: new Set(
-    [
-      ['door', 'doors', 'told', 'untold', 'tell', 'tells', 'telling', 'seat', 'seats', 'wish', 'wishes', 'harvest'],
-      ['answer', 'answers', 'answered', 'answering', 'unanswered', 'says', 'said', 'judge', 'judges', 'judged'],
-      ['house', 'desk', 'patience', 'lent', 'vitals', 'taker', 'takers'],
-    ].flat(),
-  ),
+  refusedWords: wordsInPlaceOf({
+    listener: ['door', 'doors'],
+    report: ['told', 'untold', 'tell', 'tells', 'telling'],
+    destination: ['seat', 'seats'],
+    request: ['wish', 'wishes'],
+    collect: ['harvest'],
+    response: ['answer', 'answers', 'answered', 'answering', 'unanswered'],
+    message: ['says', 'said'],
+    check: ['judge', 'judges', 'judged'],
+    timeout: ['patience'],
+    lease: ['lent'],
+    health: ['vitals'],
+    client: ['taker', 'takers'],
+    'the name of the thing': ['house', 'desk'],
+  }),
   nameExceptions: [
-    // Fields of receipts and of JSON that commands print, metric labels and a config key: names that customers and operators have.
+    // Fields of receipts and of JSON that commands print, and a config key: names that customers and operators have.
     { path: /^src\/(contract\/schemas\/customer|sender\/receipts\/)/, names: ['answer', 'says'] },
-    { path: /^src\/(sender|shreds)\/metrics\.ts$/, names: ['answer', 'seat'] },
-    { path: /^(src\/platform\/(net\/listener-metrics|process\/memory-guard\.test)|scripts\/ops\/)/, names: ['door'] },
-    { path: /^(test\/(behaviours|support)\/|src\/shreds\/service\.test)/, names: ['answer', 'says', 'door', 'seat'] },
+    { path: /^test\/(behaviours|support)\//, names: ['answer', 'says', 'door'] },
     { path: /^src\/cli\/output\/print/, names: ['says', 'gaps_told'] },
     { path: /^(src\/gateway|test\/behaviours|test\/threats)\//, names: ['answerBytesMax'] },
     // Instructions of the SPL Token-2022 program.
     { path: /./, names: ['harvestToMintEnabled', 'harvestWithheldTokensToMint'] },
   ],
   dependencies: new Set([...Object.keys(packageJson.dependencies), ...PAGE, 'esbuild']),
+}
+
+function wordsInPlaceOf(refused: Readonly<Record<string, readonly string[]>>): ReadonlyMap<string, string> {
+  return new Map(Object.entries(refused).flatMap(([word, earlier]) => earlier.map((each) => [each, word])))
 }
 
 function service(more: string[]): Plan['modules'][string] {
@@ -342,11 +352,11 @@ function readFiles(pattern: string): Map<string, string> {
   return new Map(paths.map((path) => [path, readFileSync(join(root, path), 'utf8')]))
 }
 
-/** The rows of the tables between two places of ARCHITECTURE.md. */
+/** The rows of the tables, and the steps of the lists, between two places of ARCHITECTURE.md. */
 function tableRows(from: string, to: string): string[] {
   const text = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8')
   assert.ok(text.includes(from) && text.includes(to))
-  return text.slice(text.indexOf(from), text.indexOf(to)).match(/^\| (?!---).*$/gm) ?? []
+  return text.slice(text.indexOf(from), text.indexOf(to)).match(/^(?:\| (?!---)|\d+\. ).*$/gm) ?? []
 }
 
 /** The files that a row names and that do not exist. A name without a folder is in the folder named last before it, as that page says. */

@@ -24,8 +24,8 @@ export type Plan = {
   exitFiles: RegExp
   generated: RegExp
   linesMax: number
-  /** Words that no identifier and no file name may contain, because the field has another word for the thing. */
-  refusedWords: ReadonlySet<string>
+  /** Words that no identifier and no file name may contain, each with the word of the field for the thing. */
+  refusedWords: ReadonlyMap<string, string>
   /** Names of formats that contain a refused word. */
   nameExceptions: readonly { path: RegExp; names: readonly string[] }[]
   dependencies: ReadonlySet<string>
@@ -180,7 +180,7 @@ export function* findRefusedWords(file: SourceFacts, plan: Plan): Generator<Obje
     )
     if (refused === undefined) continue
     const at = line === 0 ? path : `${path}:${line}`
-    yield { rule: 'word', at, message: `${text} contains "${refused}"; the words to use are listed in ARCHITECTURE.md` }
+    yield { rule: 'word', at, message: `${text} contains "${refused}"; write: ${plan.refusedWords.get(refused)}` }
   }
 }
 

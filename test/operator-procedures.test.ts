@@ -3,6 +3,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { ALERTS } from '../scripts/ops/alerts.ts'
+import { BUILT_IN_PLANS } from '../src/access/plan.ts'
+import { OPERATOR_ERRORS } from '../src/contract/operator-errors.ts'
+import { configSchema } from '../src/processes/compose/config/config.ts'
 
 /** Statements of the documents on which an operator or a customer acts, and that the code decides. */
 
@@ -30,6 +33,31 @@ describe('procedures of the operator', () => {
     const text = section('docs/operating.md', 'Upgrade')
     const [stop, start] = [text.indexOf('Stop Sluice on every machine'), text.indexOf('Start the new release on one')]
     assert.ok(stop >= 0 && start > stop, text)
+  })
+
+  test('a unit is started for the first time when its configuration is complete and checked', () => {
+    const starts = read('docs/packaging.md').match(/^.*systemctl enable --now sluice$/gm) ?? []
+    assert.equal(starts.length, 2)
+    for (const line of starts) assert.match(line, /^sudo -u sluice sluice config check .* && systemctl enable/)
+  })
+
+  test('a rollback after a migration restores a backup, with PostgreSQL into an empty database', () => {
+    const text = section('docs/operating.md', 'Upgrade')
+    assert.match(text, /PostgreSQL, where a restore needs an empty database/)
+    assert.match(OPERATOR_ERRORS['store-newer'].fix, /restore a backup/)
+  })
+
+  test('what is on or unlimited without any configuration is named: the indexer, units per month', () => {
+    const { indexer } = configSchema.parse({})
+    assert.deepEqual([indexer.enabled, indexer.ingest.enabled, indexer.includeAccounts], [true, true, true])
+    assert.match(section('docs/operating.md', 'Nodes'), /The indexer is on by default/)
+    assert.ok(Object.values(BUILT_IN_PLANS).every((plan) => plan.unitsPerMonth === null && !plan.grpcResume))
+    assert.match(section('docs/operating.md', 'The first customer in 60 seconds'), /not units per month/)
+  })
+
+  test('a restore pauses billing before the start', () => {
+    const text = section('docs/operating.md', 'Backup and restore')
+    assert.match(text, /`sluice billing pause` after the restore and before the start/)
   })
 
   test('the scrape of the execution service has its conditions: a source of events, and TLS', () => {

@@ -15,7 +15,7 @@ export function alertsPage(alerts: readonly Alert[]): string {
     '# Alerts',
     GENERATED,
     'The rules are in [ops/prometheus/alerts.yml](../ops/prometheus/alerts.yml), their tests beside them (`promtool test rules`); the dashboards to import are [operator.json](../ops/grafana/operator.json) and [execution.json](../ops/grafana/execution.json). The name of the scrape job must begin with `sluice`.',
-    'Metrics do not cover the integrity of the store: run `sluice audit verify` and `sluice doctor` once a day; both exit with a code above 0 on a problem. A full disk shows first as [SluiceUsageWaits](#sluiceusagewaits).',
+    'Metrics do not cover the integrity of the store: run `sluice audit verify` and `sluice doctor` once a day; both exit with a code above 0 on a problem. A disk that fills shows first as [SluiceDiskFilling](#sluicediskfilling), then as [SluiceDiskFull](#sluicediskfull).',
     ...sections,
   ].join('\n\n')}\n`
 }

@@ -4,20 +4,20 @@ import { AT, flat, grows } from './alert-examples.ts'
 export const BUNDLE_ALERTS: readonly Alert[] = [
   {
     name: 'SluiceAnswersSlow',
-    expr: 'histogram_quantile(0.99, sum by (instance, interface, le) (rate(sluice_bundle_answer_seconds_bucket[5m]))) > 2',
+    expr: 'histogram_quantile(0.99, sum by (instance, interface, le) (rate(sluice_bundle_response_seconds_bucket[5m]))) > 2',
     for: '10m',
     severity: 'ticket',
     summary: '1 % of the {{ $labels.interface }} calls at {{ $labels.instance }} take more than two seconds.',
     does: ['Compare with the call duration by upstream, and drain a slow node: `sluice upstream drain NAME`.'],
     fires: {
-      'sluice_bundle_answer_seconds_bucket{interface="rpc",le="1",instance="a"}': grows(0),
-      'sluice_bundle_answer_seconds_bucket{interface="rpc",le="5",instance="a"}': grows(60),
-      'sluice_bundle_answer_seconds_bucket{interface="rpc",le="+Inf",instance="a"}': grows(60),
+      'sluice_bundle_response_seconds_bucket{interface="rpc",le="1",instance="a"}': grows(0),
+      'sluice_bundle_response_seconds_bucket{interface="rpc",le="5",instance="a"}': grows(60),
+      'sluice_bundle_response_seconds_bucket{interface="rpc",le="+Inf",instance="a"}': grows(60),
     },
     quiet: {
-      'sluice_bundle_answer_seconds_bucket{interface="rpc",le="1",instance="a"}': grows(60),
-      'sluice_bundle_answer_seconds_bucket{interface="rpc",le="5",instance="a"}': grows(60),
-      'sluice_bundle_answer_seconds_bucket{interface="rpc",le="+Inf",instance="a"}': grows(60),
+      'sluice_bundle_response_seconds_bucket{interface="rpc",le="1",instance="a"}': grows(60),
+      'sluice_bundle_response_seconds_bucket{interface="rpc",le="5",instance="a"}': grows(60),
+      'sluice_bundle_response_seconds_bucket{interface="rpc",le="+Inf",instance="a"}': grows(60),
     },
     labels: { ...AT, interface: 'rpc' },
   },
@@ -37,15 +37,15 @@ export const BUNDLE_ALERTS: readonly Alert[] = [
   },
   {
     name: 'SluiceGapsTold',
-    expr: 'increase(sluice_bundle_gaps_told_total[10m]) > 0',
+    expr: 'increase(sluice_bundle_gaps_reported_total[10m]) > 0',
     for: '0s',
     severity: 'ticket',
     summary: 'Streams of customers at {{ $labels.instance }} had a gap.',
     does: [
       'The connection to a node was lost and another node took over: the panel "Streams lost" shows node and reason.',
     ],
-    fires: { 'sluice_bundle_gaps_told_total{instance="a"}': grows(1) },
-    quiet: { 'sluice_bundle_gaps_told_total{instance="a"}': flat(3) },
+    fires: { 'sluice_bundle_gaps_reported_total{instance="a"}': grows(1) },
+    quiet: { 'sluice_bundle_gaps_reported_total{instance="a"}': flat(3) },
     labels: AT,
   },
 ]
@@ -83,7 +83,7 @@ export const UPSTREAMS_ALERTS: readonly Alert[] = [
   },
   {
     name: 'SluiceCallsFailing',
-    expr: 'sum by (instance, upstream) (rate(sluice_upstreams_calls_total{result=~"failed|timeout"}[5m])) / (sum by (instance, upstream) (rate(sluice_upstreams_calls_total[5m])) > 0.1) > 0.05',
+    expr: 'sum by (instance, upstream) (rate(sluice_upstreams_calls_total{outcome=~"failed|timeout"}[5m])) / (sum by (instance, upstream) (rate(sluice_upstreams_calls_total[5m])) > 0.1) > 0.05',
     for: '5m',
     severity: 'page',
     summary: 'More than 5 % of the calls to the node {{ $labels.upstream }} at {{ $labels.instance }} fail.',
@@ -91,12 +91,12 @@ export const UPSTREAMS_ALERTS: readonly Alert[] = [
       '`sluice upstream list` shows the state of the node, the log of part `upstreams` the failures. Drain it while it is repaired: `sluice upstream drain NAME`.',
     ],
     fires: {
-      'sluice_upstreams_calls_total{upstream="n1",result="answered",instance="a"}': grows(540),
-      'sluice_upstreams_calls_total{upstream="n1",result="timeout",instance="a"}': grows(60),
+      'sluice_upstreams_calls_total{upstream="n1",outcome="responded",instance="a"}': grows(540),
+      'sluice_upstreams_calls_total{upstream="n1",outcome="timeout",instance="a"}': grows(60),
     },
     quiet: {
-      'sluice_upstreams_calls_total{upstream="n1",result="answered",instance="a"}': grows(590),
-      'sluice_upstreams_calls_total{upstream="n1",result="timeout",instance="a"}': grows(10),
+      'sluice_upstreams_calls_total{upstream="n1",outcome="responded",instance="a"}': grows(590),
+      'sluice_upstreams_calls_total{upstream="n1",outcome="timeout",instance="a"}': grows(10),
     },
     labels: { ...AT, upstream: 'n1' },
   },

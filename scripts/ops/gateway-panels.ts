@@ -36,7 +36,7 @@ export const OVERVIEW_PANELS: readonly Panel[] = [
     title: 'Refused connections',
     how: 'Connections refused at accept, by listener and limit.',
     unit: 'reqps',
-    queries: [rate('sluice_process_connections_refused_total', 'door, reason')],
+    queries: [rate('sluice_process_connections_refused_total', 'listener, reason')],
   },
 ]
 
@@ -136,7 +136,7 @@ export const BUNDLE_PANELS: readonly Panel[] = [
     title: 'Response time',
     how: 'Time from admitting a call to its response, or to the first byte of a large one.',
     unit: 's',
-    queries: quantiles('sluice_bundle_answer_seconds', 'interface'),
+    queries: quantiles('sluice_bundle_response_seconds', 'interface'),
   },
   {
     title: 'Refused by the gateway',
@@ -167,7 +167,7 @@ export const BUNDLE_PANELS: readonly Panel[] = [
     how: 'Gaps reported to clients, clients disconnected because they did not read, and streams that lost their node.',
     unit: 'short',
     queries: [
-      counted('sluice_bundle_gaps_told_total'),
+      counted('sluice_bundle_gaps_reported_total'),
       counted('sluice_bundle_slow_consumers_total', 'interface'),
       counted('sluice_bundle_grpc_resumes_total', 'result'),
     ],
@@ -176,7 +176,7 @@ export const BUNDLE_PANELS: readonly Panel[] = [
     title: 'Delayed refusals',
     how: 'Delayed responses to refused tokens of addresses that sent too many, by interface.',
     unit: 'reqps',
-    queries: [rate('sluice_bundle_late_refusals_total', 'interface')],
+    queries: [rate('sluice_bundle_delayed_refusals_total', 'interface')],
   },
   {
     title: 'Response cache',
@@ -237,7 +237,7 @@ export const UPSTREAMS_PANELS: readonly Panel[] = [
     title: 'Calls',
     how: 'Calls per second by result; a retried call counts for each node.',
     unit: 'reqps',
-    queries: [rate('sluice_upstreams_calls_total', 'upstream, result')],
+    queries: [rate('sluice_upstreams_calls_total', 'upstream, outcome')],
   },
   {
     title: 'Calls in flight',
@@ -250,7 +250,7 @@ export const UPSTREAMS_PANELS: readonly Panel[] = [
     how: 'Calls retried on a second node by failure of the first, retries skipped because the budget was spent, and calls without an available node.',
     unit: 'reqps',
     queries: [
-      rate('sluice_upstreams_retries_total', 'reason'),
+      rate('sluice_upstreams_retries_total', 'failure'),
       rate('sluice_upstreams_retries_refused_total'),
       rate('sluice_upstreams_no_upstream_total'),
     ],
@@ -338,8 +338,8 @@ export const PROCESS_PANELS: readonly Panel[] = [
     kind: 'stat',
     queries: [
       {
-        ...least('sluice_tls_not_after_timestamp_seconds', 'door'),
-        expr: `${least('sluice_tls_not_after_timestamp_seconds', 'door').expr} * 1000`,
+        ...least('sluice_tls_not_after_timestamp_seconds', 'listener'),
+        expr: `${least('sluice_tls_not_after_timestamp_seconds', 'listener').expr} * 1000`,
       },
     ],
   },

@@ -86,22 +86,23 @@ export const PROCESS_ALERTS: readonly Alert[] = [
       'Look for clients that do not read (`sluice top`, the panel of slow clients) and for very large responses.',
       'Raise `memory.residentBytesMax`, which decides about it and not the memory of the machine, and `MemoryHigh=` and `MemoryMax=` of the unit with it; or distribute the customers over more machines.',
     ],
-    fires: { 'sluice_process_connections_refused_total{door="ws",reason="memory",instance="a"}': grows(1) },
-    quiet: { 'sluice_process_connections_refused_total{door="ws",reason="address-rate",instance="a"}': grows(1) },
+    fires: { 'sluice_process_connections_refused_total{listener="ws",reason="memory",instance="a"}': grows(1) },
+    quiet: { 'sluice_process_connections_refused_total{listener="ws",reason="address-rate",instance="a"}': grows(1) },
     labels: AT,
   },
   {
     name: 'SluiceConnectionsFull',
-    expr: 'sum by (instance, door) (rate(sluice_process_connections_refused_total{reason="connections"}[5m])) > 0',
+    expr: 'sum by (instance, listener) (rate(sluice_process_connections_refused_total{reason="connections"}[5m])) > 0',
     for: '5m',
     severity: 'page',
-    summary: 'The listener {{ $labels.door }} of Sluice at {{ $labels.instance }} has reached its connection limit.',
+    summary:
+      'The listener {{ $labels.listener }} of Sluice at {{ $labels.instance }} has reached its connection limit.',
     does: [
       '`sluice top` shows whether one customer causes it. A port takes 20,000 connections, which no option changes (that of the execution service 10,000 more than `execution.connectionsMax`): lower `addressConnectionsMax` of that listener if few addresses have most of them, or add a machine.',
     ],
-    fires: { 'sluice_process_connections_refused_total{door="rpc",reason="connections",instance="a"}': grows(5) },
-    quiet: { 'sluice_process_connections_refused_total{door="rpc",reason="connections",instance="a"}': flat(5) },
-    labels: { ...AT, door: 'rpc' },
+    fires: { 'sluice_process_connections_refused_total{listener="rpc",reason="connections",instance="a"}': grows(5) },
+    quiet: { 'sluice_process_connections_refused_total{listener="rpc",reason="connections",instance="a"}': flat(5) },
+    labels: { ...AT, listener: 'rpc' },
   },
   {
     name: 'SluiceCertificateEnds',
@@ -109,11 +110,11 @@ export const PROCESS_ALERTS: readonly Alert[] = [
     for: '0s',
     severity: 'page',
     summary:
-      'The certificate of the listener {{ $labels.door }} of Sluice at {{ $labels.instance }} expires within seven days.',
+      'The certificate of the listener {{ $labels.listener }} of Sluice at {{ $labels.instance }} expires within seven days.',
     does: ['Renew the files in `tls` of that listener; they are reloaded without a restart.'],
-    fires: { 'sluice_tls_not_after_timestamp_seconds{door="rpc",instance="a"}': flat(86_400) },
-    quiet: { 'sluice_tls_not_after_timestamp_seconds{door="rpc",instance="a"}': flat(86_400 * 30) },
-    labels: { ...AT, door: 'rpc' },
+    fires: { 'sluice_tls_not_after_timestamp_seconds{listener="rpc",instance="a"}': flat(86_400) },
+    quiet: { 'sluice_tls_not_after_timestamp_seconds{listener="rpc",instance="a"}': flat(86_400 * 30) },
+    labels: { ...AT, listener: 'rpc' },
   },
 ]
 
@@ -213,7 +214,7 @@ export const ACCESS_ALERTS: readonly Alert[] = [
     summary: 'Sluice at {{ $labels.instance }} has not sent usage to the billing system for more than two hours.',
     does: [
       '`sluice billing status` shows what waits and the dead letters; the log of part `billing` has what the billing system responded.',
-      'Usage is in the store and is sent when the billing system accepts it. Stripe accepts a repetition for 24 hours only: what waits longer becomes a dead letter.',
+      'Usage is in the store and is sent when the billing system accepts it. With Stripe an event whose attempt got no response for 23 hours becomes a dead letter; other usage waits, up to 35 days.',
     ],
     fires: { 'sluice_billing_behind_seconds{instance="a"}': flat(8000) },
     quiet: { 'sluice_billing_behind_seconds{instance="a"}': flat(60) },
@@ -227,6 +228,7 @@ export const ACCESS_ALERTS: readonly Alert[] = [
     summary: 'Usage at {{ $labels.instance }} was refused by the billing system and is not sent again.',
     does: [
       '`sluice billing status` lists the events with the reason of the billing system. Correct the cause there, for example a missing customer, then send them again: `sluice billing retry`.',
+      'Those marked *outcome unknown* are left out: look each one up at the billing system, then run `sluice billing retry ID --mark-sent` if it was counted, else `sluice billing retry ID --outcome-unknown`.',
     ],
     fires: { 'sluice_billing_dead_letters{instance="a"}': flat(2) },
     quiet: { 'sluice_billing_dead_letters{instance="a"}': flat(0) },

@@ -46,14 +46,14 @@ export const SENDER_PANELS: readonly Panel[] = [
     unit: 's',
     queries: [
       ...quantiles('sluice_sender_first_dispatch_seconds'),
-      ...quantiles('sluice_sender_first_answer_seconds', 'path'),
+      ...quantiles('sluice_sender_first_response_seconds', 'path'),
     ],
   },
   {
     title: 'Attempts',
     how: 'Sends of transactions on a path, by result.',
     unit: 'reqps',
-    queries: [rate('sluice_sender_attempts_total', 'path, answer')],
+    queries: [rate('sluice_sender_attempts_total', 'path, response')],
   },
   {
     title: 'Pending',
@@ -113,7 +113,7 @@ export const SHREDS_PANELS: readonly Panel[] = [
     title: 'Bytes out',
     how: 'Bytes of shreds per second, by destination index.',
     unit: 'Bps',
-    queries: [rate('sluice_shreds_sent_bytes_total', 'seat')],
+    queries: [rate('sluice_shreds_sent_bytes_total', 'destination')],
   },
   {
     title: 'Not relayed',
@@ -125,7 +125,10 @@ export const SHREDS_PANELS: readonly Panel[] = [
     title: 'Not sent',
     how: 'Relayed packets that were not sent to a destination, by reason and by destination index.',
     unit: 'short',
-    queries: [rate('sluice_shreds_unsent_total', 'reason'), rate('sluice_shreds_unsent_by_seat_total', 'seat')],
+    queries: [
+      rate('sluice_shreds_unsent_total', 'reason'),
+      rate('sluice_shreds_unsent_by_destination_total', 'destination'),
+    ],
   },
   {
     title: 'Destinations',

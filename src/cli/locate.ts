@@ -23,9 +23,21 @@ type Located = {
 }
 
 /**
- * Finds the state folder: the one that `--state` or `SLUICE_STATE` names; else the one of the process that runs here or on the config file that is named or
- * here; else the one here; else the one of the process on the state folder that /etc/sluice/sluice.toml names; else the one of the only other process of this
- * user, without units beside that folder; else the one of that file. Creates nothing. Prints what it chose when the command line and the present folder do not show it.
+ * Finds the state folder; the first match wins:
+ * 1. `--state`, `SLUICE_STATE`
+ *
+ * With a config file, named or `./sluice.toml`:
+ * 2. its `state`
+ * 3. the process that runs on that file
+ * 4. `./.sluice`
+ *
+ * Without one:
+ * 5. `./.sluice`, if it exists
+ * 6. the process on the `state` of /etc/sluice/sluice.toml
+ * 7. the only other process (`chooseProcess`)
+ * 8. that `state`, else `./.sluice`
+ *
+ * Creates nothing. Prints what it chose when the command line and the present folder do not show it.
  */
 export function locate(context: CliContext, flags: CommonFlags, machineConfig = SYSTEM_CONFIG): Located {
   const named = namedConfigOf(context, flags)

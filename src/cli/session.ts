@@ -68,8 +68,8 @@ function refuseMissing(context: CliContext, { config, stateDir }: Settings, mode
   if (isThere(path)) return
   // An audit log without its store is a loss, which opening the store reports.
   if (mode === 'write' && isThere(join(stateDir, 'audit.log'))) return
-  const what = store.engine === 'sqlite' ? 'access store' : 'access store of this machine, no state folder'
-  throw noStore(context, stateDir, `there is no ${what} at ${path}: is this the right folder?`)
+  const missing = store.engine === 'sqlite' ? 'there is no access store' : 'this machine has no state folder'
+  throw noStore(context, stateDir, `${missing} at ${path}: is this the right folder?`)
 }
 
 function noStore(context: CliContext, stateDir: string, message: string): ServiceError {

@@ -168,7 +168,7 @@ export const OPERATOR_ERRORS = {
   'store-newer': {
     exit: 78,
     sentence: 'The access store was written by a newer version of Sluice.',
-    fix: 'Run the newer version; downgrades are not supported.',
+    fix: 'Run the newer version. To go back, restore a backup that the older version made: docs/operating.md, Upgrade.',
     retryable: false,
   },
   'store-older': {

@@ -49,5 +49,5 @@ test('counts by interface', () => {
   assert.equal(value('requests_total', { interface: 'grpc', method: 'other' }), undefined)
   assert.equal(value('refused_total', { interface: 'grpc', limit: 'other' }), undefined)
   assert.equal(value('refused_total', { interface: 'ws', limit: 'wsConnections' }), 1)
-  assert.equal(value('answer_seconds', { interface: 'rpc' }), 1)
+  assert.equal(value('response_seconds', { interface: 'rpc' }), 1)
 })

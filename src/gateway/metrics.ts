@@ -59,7 +59,7 @@ export type ListenerMeter = {
   /** Time of a call from its admission to its response, or to the beginning of a large one. */
   tookMs(ms: number): void
   /** Refusals of a token that were delayed. */
-  readonly late: Count
+  readonly delayedRefusals: Count
 }
 
 /** The metrics of a server whose connections stay open. */
@@ -102,14 +102,14 @@ export function gatewayMetrics(registry: MetricsRegistry, read: GatewayReadings 
     { labels: { interface: INTERFACES, limit: LIMITS } },
   )
   const seconds = registry.histogram(
-    'sluice_bundle_answer_seconds',
+    'sluice_bundle_response_seconds',
     'From the admission of a call to its response, or to the beginning of a large one, by interface.',
-    { labels: { interface: INTERFACES }, buckets: SECONDS },
+    { labels: { interface: INTERFACES }, buckets: SECONDS, former: { name: 'sluice_bundle_answer_seconds' } },
   )
-  const late = registry.counter(
-    'sluice_bundle_late_refusals_total',
+  const delayed = registry.counter(
+    'sluice_bundle_delayed_refusals_total',
     'Refusals of a token that were delayed because their address had shown too many, by interface.',
-    { labels: { interface: INTERFACES } },
+    { labels: { interface: INTERFACES }, former: { name: 'sluice_bundle_late_refusals_total' } },
   )
   const open = registry.gauge('sluice_bundle_connections', 'Open WebSockets and gRPC streams.', {
     labels: { interface: STREAMING },
@@ -119,8 +119,9 @@ export function gatewayMetrics(registry: MetricsRegistry, read: GatewayReadings 
   const bytes = streaming('sluice_bundle_bytes_out_total', 'Bytes sent on open connections, framing included.')
   const slow = streaming('sluice_bundle_slow_consumers_total', 'Connections closed because their client did not read.')
   const gaps = registry.counter(
-    'sluice_bundle_gaps_told_total',
+    'sluice_bundle_gaps_reported_total',
     'Gap notifications sent to WebSocket clients that requested them.',
+    { former: { name: 'sluice_bundle_gaps_told_total' } },
   )
   const resumes = registry.counter(
     'sluice_bundle_grpc_resumes_total',
@@ -158,7 +159,7 @@ export function gatewayMetrics(registry: MetricsRegistry, read: GatewayReadings 
       request: (method) => (byMethod.get(method) ?? other).inc(),
       refused: (limit) => refused.inc({ interface: name, limit }),
       tookMs: (ms) => took.observe(ms / 1000),
-      late: late.with({ interface: name }),
+      delayedRefusals: delayed.with({ interface: name }),
     }
   }
 

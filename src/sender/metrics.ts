@@ -69,12 +69,12 @@ export function senderMetrics(
   const attempts = registry.counter(
     'sluice_sender_attempts_total',
     'Times a transaction was sent on a path, by response.',
-    { labels: { path, answer: RESPONSES } },
+    { labels: { path, response: RESPONSES }, former: { labels: { response: 'answer' } } },
   )
   const firstResponse = registry.histogram(
-    'sluice_sender_first_answer_seconds',
+    'sluice_sender_first_response_seconds',
     'Time from accepting a transaction to the first response of a path.',
-    { labels: { path }, buckets: DISPATCH_BUCKETS },
+    { labels: { path }, buckets: DISPATCH_BUCKETS, former: { name: 'sluice_sender_first_answer_seconds' } },
   )
   const firstDispatch = registry.histogram(
     'sluice_sender_first_dispatch_seconds',
@@ -124,7 +124,7 @@ export function senderMetrics(
       const tookMs = landed.unixMs - receipt.acceptedUnixMs
       for (const on of pathsThatTook(receipt)) timeToLand.observe(tookMs / 1000, { path: on })
     },
-    attempt: (on: string, response: (typeof RESPONSES)[number]) => attempts.inc({ path: on, answer: response }),
+    attempt: (on: string, response: (typeof RESPONSES)[number]) => attempts.inc({ path: on, response }),
     firstResponse: (on: string, ms: number) => firstResponse.observe(ms / 1000, { path: on }),
     firstDispatch: (ms: number) => firstDispatch.observe(ms / 1000),
     journalFailed: () => journalFailures.inc(),

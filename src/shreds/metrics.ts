@@ -11,11 +11,11 @@ import {
 import { ALARMS, type Alarm } from './report/alarms.ts'
 
 /**
- * Each served destination has an index from 1 to LABELLED_DESTINATIONS_MAX as its `seat` label (an earlier word for it), so that no label contains an address or
- * a subscription; `sluice shred show --output wide` lists the indexes. Indexes are reused. Destinations beyond the last index share the label `more`.
+ * Each served destination has an index from 1 to LABELLED_DESTINATIONS_MAX as its label `destination`, so that no label contains an address or a subscription; `sluice shred show --output wide` lists the indexes. Indexes are reused. Destinations beyond the last index share the label `more`.
  */
 export const LABELLED_DESTINATIONS_MAX = 64
 const DESTINATION_LABELS = [...Array.from({ length: LABELLED_DESTINATIONS_MAX }, (_, i) => String(i + 1)), 'more']
+const FORMER_LABELS = { destination: 'seat' }
 /** The threads of the service, which are restarted when they fail. */
 const THREADS = ['relay', 'signatures', 'decoder'] as const
 export type ShredsThread = (typeof THREADS)[number]
@@ -59,15 +59,20 @@ export function shredsMetrics(
     labels: { reason: DROP_REASONS },
   })
   const sent = registry.counter('sluice_shreds_sent_total', 'Packets sent, by destination index.', {
-    labels: { seat: DESTINATION_LABELS },
+    labels: { destination: DESTINATION_LABELS },
+    former: { labels: FORMER_LABELS },
   })
   const sentBytes = registry.counter('sluice_shreds_sent_bytes_total', 'Bytes of shreds sent, by destination index.', {
-    labels: { seat: DESTINATION_LABELS },
+    labels: { destination: DESTINATION_LABELS },
+    former: { labels: FORMER_LABELS },
   })
   const unsentByDestination = registry.counter(
-    'sluice_shreds_unsent_by_seat_total',
+    'sluice_shreds_unsent_by_destination_total',
     'Relayed packets that were not sent to a destination, by destination index.',
-    { labels: { seat: DESTINATION_LABELS } },
+    {
+      labels: { destination: DESTINATION_LABELS },
+      former: { name: 'sluice_shreds_unsent_by_seat_total', labels: FORMER_LABELS },
+    },
   )
   const unsent = registry.counter(
     'sluice_shreds_unsent_total',
@@ -144,9 +149,9 @@ export function shredsMetrics(
           unsentPackets += each.unsent[reason]
         }
         byState[each.state] += 1
-        sent.inc({ seat: destination }, each.packets)
-        sentBytes.inc({ seat: destination }, each.bytes)
-        unsentByDestination.inc({ seat: destination }, unsentPackets)
+        sent.inc({ destination }, each.packets)
+        sentBytes.inc({ destination }, each.bytes)
+        unsentByDestination.inc({ destination }, unsentPackets)
         refusals.inc(each.refusals)
       }
       for (const reason of UNSENT_REASONS) unsent.inc({ reason }, unsentByReason[reason])

@@ -59,7 +59,7 @@ for (const engine of ['sendmmsg', 'dgram'] satisfies UdpEngine[]) {
       }
       const { counts, newestSlot, version } = rig.shreds.status()
       assert.deepEqual([counts.relayed, counts.unchecked, newestSlot, version], [wanted.length, 0, 102, 27_350])
-      assert.equal(rig.registry.value('sluice_shreds_sent_total', { seat: '2' }), wanted.length)
+      assert.equal(rig.registry.value('sluice_shreds_sent_total', { destination: '2' }), wanted.length)
       await rig.shreds.flush()
       await using reports = await openReportStore(rig.reportFile, {
         clock: systemClock,

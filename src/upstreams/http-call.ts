@@ -158,14 +158,14 @@ class ForwardedCall {
       node.setLastFailure(`HTTP ${reply.head.status}`)
       node.breaker.recordAmbiguousFailure(CREDENTIAL_STATUSES.has(reply.head.status), nowMs)
     } else node.breaker.record(true, nowMs)
-    this.#meter.call(isFault ? 'failed' : 'answered', tookMs)
+    this.#meter.call(isFault ? 'failed' : 'responded', tookMs)
     if (isGood) {
       node.recordLatency(tookMs)
       this.#extractSlot(reply.body)
     }
     const result = responseOf(reply, replyClass, { nodeName: node.name, isWrite: this.#request.kind === 'write' })
     if (replyClass === 'good' || replyClass === 'too-large') return this.#finish(result)
-    const reason = replyClass === 'elsewhere' ? 'answer' : 'status'
+    const reason = replyClass === 'elsewhere' ? 'response' : 'status'
     if (this.#request.kind === 'read' && this.#retry(result, reason)) return
     this.#finish(isGood ? result : this.#betterOf(result))
   }
@@ -201,7 +201,7 @@ class ForwardedCall {
       this.#pool.pick('rpc', this.#request.view, this.#node) ?? (reason === 'stale' ? this.#node : undefined)
     if (other?.http === undefined) return false
     // A node that lags too would return the same error.
-    if (reason === 'answer' && other.health.isLagging) return false
+    if (reason === 'response' && other.health.isLagging) return false
     if (reason !== 'connect' && reason !== 'silent' && !budget.take()) {
       metrics.retriesRefused.inc()
       return false

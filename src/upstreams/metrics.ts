@@ -5,8 +5,8 @@ import { SLOT_MS_DEFAULT } from '../solana/slot-pace.ts'
 import { NODES_MAX } from './nodes-max.ts'
 
 const NODE_STATES = ['healthy', 'lagging', 'failing', 'drained'] as const
-const CALL_RESULTS = ['answered', 'failed', 'timeout'] as const
-const RETRY_REASONS = ['connect', 'stale', 'broken', 'silent', 'status', 'answer'] as const
+const CALL_OUTCOMES = ['responded', 'failed', 'timeout'] as const
+const RETRY_REASONS = ['connect', 'stale', 'broken', 'silent', 'status', 'response'] as const
 const LOSSES = ['closed', 'dead', 'stalled', 'protocol', 'too-slow', 'connect'] as const
 /** The nodes of the configuration, as many that a reload has removed and whose calls have not ended, and the dedicated ones. */
 const LABELS_MAX = 2 * NODES_MAX + 1
@@ -22,7 +22,7 @@ type Gauge = { set(value: number): void }
 
 export type NodeMeter = {
   inFlight(by: 1 | -1): void
-  call(result: (typeof CALL_RESULTS)[number], tookMs: number): void
+  call(outcome: (typeof CALL_OUTCOMES)[number], tookMs: number): void
   readonly wsConnections: { inc(): void; dec(): void }
   readonly wsSubscriptions: { inc(): void; dec(): void }
   readonly grpcStreams: { inc(): void; dec(): void }
@@ -70,8 +70,11 @@ export function upstreamsMetrics(
   const counter = (name: string, help: string) => registry.counter(name, help).with({})
   const calls = registry.counter(
     'sluice_upstreams_calls_total',
-    'Calls forwarded to a node, by result; a retried call counts for each node.',
-    { labels: { upstream, result: CALL_RESULTS } },
+    'Calls forwarded to a node, by outcome; a retried call counts for each node.',
+    {
+      labels: { upstream, outcome: CALL_OUTCOMES },
+      former: { labels: { outcome: 'result' }, values: { responded: 'answered' } },
+    },
   )
   const seconds = registry.histogram(
     'sluice_upstreams_call_seconds',
@@ -111,7 +114,10 @@ export function upstreamsMetrics(
   const retries = registry.counter(
     'sluice_upstreams_retries_total',
     'Calls retried on a second node, by the failure of the first.',
-    { labels: { reason: RETRY_REASONS } },
+    {
+      labels: { failure: RETRY_REASONS },
+      former: { labels: { failure: 'reason' }, values: { response: 'answer' } },
+    },
   )
   registry.gauge(
     'sluice_upstreams_all_behind',
@@ -142,14 +148,14 @@ export function upstreamsMetrics(
   const meters = new Map<string, NodeMeter>()
   function meterOf(name: string, isListed: boolean): NodeMeter {
     const at = { upstream: name }
-    const byResult = recordOf(CALL_RESULTS, (result) => calls.with({ ...at, result }))
+    const byOutcome = recordOf(CALL_OUTCOMES, (outcome) => calls.with({ ...at, outcome }))
     const took = seconds.with(at)
     const running = inFlight.with(at)
     const states = NODE_STATES.map((one) => ({ one, gauge: state.with({ ...at, state: one }) }))
     return {
       inFlight: (by) => running.inc(by),
-      call(result, tookMs) {
-        byResult[result].inc()
+      call(outcome, tookMs) {
+        byOutcome[outcome].inc()
         took.observe(tookMs / 1000)
       },
       wsConnections: wsConnections.with(at),
@@ -183,7 +189,7 @@ export function upstreamsMetrics(
       upstream.release(node)
       if (upstream.indexOf(node) === -1) meters.delete(node)
     },
-    retries: recordOf(RETRY_REASONS, (reason) => retries.with({ reason })),
+    retries: recordOf(RETRY_REASONS, (reason) => retries.with({ failure: reason })),
     retriesRefused: counter(
       'sluice_upstreams_retries_refused_total',
       'Retries not made because the retry budget was used up.',

@@ -62,7 +62,7 @@ describe('a silent node', () => {
       assert.equal(servedBy(read), 'b', 'more reads than the retry budget allows')
       assert.ok((read.endedMs ?? Number.POSITIVE_INFINITY) - read.startedMs <= OUT_WITHIN_MS)
     }
-    assert.ok((on.rig.registry.value('sluice_upstreams_retries_total', { reason: 'silent' }) ?? 0) > 0)
+    assert.ok((on.rig.registry.value('sluice_upstreams_retries_total', { failure: 'silent' }) ?? 0) > 0)
     const before = on.nodes[1]?.calls.length ?? 0
     const later = Array.from({ length: 20 }, () => on.send('getBalance'))
     await until('all are served', () => later.every(({ outcome }) => outcome !== undefined))

@@ -19,7 +19,9 @@ describe('alerts on the samples of processes at a limit', () => {
     await until('connections are refused', async () => {
       await fetch(`http://${await first.address('rpc')}`).catch(() => {})
       const { values } = await scrape(await metricsOf(first))
-      return (values.get('sluice_process_connections_refused_total{door="rpc",reason="memory"}') ?? 0) > 0
+      return (
+        (values.get('sluice_process_connections_refused_total{listener="rpc",reason="memory",door="rpc"}') ?? 0) > 0
+      )
     })
     const after_ = await scrape(await metricsOf(first))
     proof.expect('SluiceMemoryFull', [{ before: before_, after: after_ }], { at: 8 })

@@ -216,7 +216,7 @@ describe('alerts on the samples of a registry', () => {
         const metrics = upstreamsMetrics(registry)
         metrics.add('n1')
         const callBoth = async (good: number) => {
-          for (let at = 0; at < good; at++) metrics.of('n1').call('answered', 1)
+          for (let at = 0; at < good; at++) metrics.of('n1').call('responded', 1)
           metrics.of('n1').call('failed', 1)
         }
         await callBoth(1)

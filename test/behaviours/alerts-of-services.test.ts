@@ -127,13 +127,13 @@ ${nodes.map(({ rpc }, at) => `[[upstreams.nodes]]\nname = "node-${at}"\nrpc = "$
   })
 
   test('a certificate that ends', async () => {
-    const ends = calm.values.get('sluice_tls_not_after_timestamp_seconds{door="grpc"}') ?? 0
+    const ends = calm.values.get('sluice_tls_not_after_timestamp_seconds{listener="grpc",door="grpc"}') ?? 0
     const left = ends - Date.now() / 1000
     assert.ok(left > 0 && left < 3 * 86_400)
     // The rules run at the time 0 of promtool.
     const shifted = (seconds: number): Scrape => ({
       ...calm,
-      values: new Map([['sluice_tls_not_after_timestamp_seconds{door="grpc"}', seconds]]),
+      values: new Map([['sluice_tls_not_after_timestamp_seconds{listener="grpc",door="grpc"}', seconds]]),
     })
     proof.expect('SluiceCertificateEnds', [{ before: shifted(left + 30 * 86_400), after: shifted(left) }])
   })

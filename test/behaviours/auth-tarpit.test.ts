@@ -121,7 +121,7 @@ describe('guessing tokens', () => {
       const lateCount = () =>
         ['rpc', 'ws', 'grpc'].reduce(
           (sum, server) =>
-            sum + (gateway.registry.value('sluice_bundle_late_refusals_total', { interface: server }) ?? 0),
+            sum + (gateway.registry.value('sluice_bundle_delayed_refusals_total', { interface: server }) ?? 0),
           0,
         )
       const guess = `slc_${'0'.repeat(40)}`

@@ -107,9 +107,9 @@ describe('a dedicated-node subscription', () => {
 
     assert.equal(await openWs(token).opened, 503)
 
-    const answer = await unary(client, PING, Buffer.alloc(0), tokenMetadata(token))
-    assert.equal(answer.error?.code, GrpcCode.unavailable)
-    assert.match(answer.error?.details ?? '', /not-assigned/)
+    const response = await unary(client, PING, Buffer.alloc(0), tokenMetadata(token))
+    assert.equal(response.error?.code, GrpcCode.unavailable)
+    assert.match(response.error?.details ?? '', /not-assigned/)
     const stream = openStream(client, SUBSCRIBE, tokenMetadata(token))
     assert.equal((await stream.ended).code, GrpcCode.unavailable)
 

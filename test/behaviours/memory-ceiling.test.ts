@@ -23,7 +23,7 @@ test('refuses new connections with 503 no-memory at residentBytesMax, and serves
   for (const server of ['rpc', 'ws']) {
     assert.match(
       metrics,
-      new RegExp(`^sluice_process_connections_refused_total\\{door="${server}",reason="memory"\\} 1$`, 'm'),
+      new RegExp(`^sluice_process_connections_refused_total\\{listener="${server}",reason="memory",.*\\} 1$`, 'm'),
     )
   }
 })
@@ -65,9 +65,10 @@ test('stream servers refuse new connections at 80 % of residentBytesMax, call se
     const text = await (await fetch(`http://${await served.address('metrics')}/metrics`)).text()
     const count = (server: string) =>
       Number(
-        new RegExp(`^sluice_process_connections_refused_total\\{door="${server}",reason="memory"\\} (\\d+)$`, 'm').exec(
-          text,
-        )?.[1] ?? 0,
+        new RegExp(
+          `^sluice_process_connections_refused_total\\{listener="${server}",reason="memory",.*\\} (\\d+)$`,
+          'm',
+        ).exec(text)?.[1] ?? 0,
       )
     return new Map([...STREAMS, ...CALLS].map((server) => [server, count(server)]))
   }

@@ -141,7 +141,7 @@ test('sends to the leader over QUIC and to the node', { skip: !hasPeer('deno') &
   const attempt = (await sender.receipt(signatureOf(wire))).body.attempts.find(({ path }) => path === 'quic')
   assert.equal(attempt?.to, identity)
   assert.equal((await sender.receipt(signatureOf(wire), '?wait=20')).body.state, 'landed')
-  assert.equal(sender.registry.value('sluice_sender_attempts_total', { path: 'quic', answer: 'taken' }), 1)
+  assert.equal(sender.registry.value('sluice_sender_attempts_total', { path: 'quic', response: 'taken' }), 1)
 
   await leader.kill()
   const next = tipped(walletOf(0), blockhash(), 'the leader is gone')

@@ -20,7 +20,7 @@ test('the operator listener serves TLS with the configured files, reloads renewe
   const { status, text, name } = await get(address, '/metrics', 'let-me-in')
   assert.equal(status, 200)
   assert.equal(name, 'first')
-  assert.match(text, /^sluice_tls_not_after_timestamp_seconds\{door="metrics"\} \d+/m)
+  assert.match(text, /^sluice_tls_not_after_timestamp_seconds\{listener="metrics",.*\} \d+/m)
   assert.ok(!running.stdout().includes('let-me-in'))
 
   files.renew('second')

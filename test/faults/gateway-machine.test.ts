@@ -108,7 +108,7 @@ describe('F17: descriptors run out, connections storm, at the gateway', () => {
       assert.deepEqual(residents.statuses(), { 200: RESIDENTS })
       // The operator sees it.
       const metrics = await (await fetch(`${gateway.metrics}/metrics`)).text()
-      const counted = /^sluice_process_connections_refused_total\{door="rpc",reason="descriptors"\} (\d+)/m.exec(
+      const counted = /^sluice_process_connections_refused_total\{listener="rpc",reason="descriptors",.*\} (\d+)/m.exec(
         metrics,
       )
       assert.ok(Number(counted?.[1]) >= refused + reset)

@@ -247,7 +247,7 @@ function documented(mark: string): string {
     .replaceAll('linux-x64', `linux-${cpu}`)
     .replaceAll('_amd64', `_${PLATFORMS[cpu].debian}`)
     .replaceAll('sudo -u sluice', 'runuser -u sluice --')
-    .replaceAll(/^systemctl .*\n/gm, '')
+    .replaceAll(/ && systemctl .*$/gm, '')
 }
 
 function readVersion(): string {

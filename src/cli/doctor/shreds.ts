@@ -53,7 +53,7 @@ export async function checkShreds(
       warn(
         'shred source',
         `${rate} shreds per second is outside the range of a cluster`,
-        'compare with the send rate of your receiver',
+        'compare it with the rate that your shred source sends',
       ),
     )
   } else findings.push(ok('shred source', `${rate} shreds per second, newest slot ${status.newestSlot ?? 'unknown'}`))
@@ -65,12 +65,16 @@ export async function checkShreds(
   return findings
 }
 
-/** Whether customers of ShredStream Decoded get something. */
+/** Whether customers of ShredStream Decoded get data. */
 export function checkDecoded(config: Config, sections: readonly ConfigSection[]): Finding[] {
   const reason = undecodedReason(config, sections)
   if (reason === undefined) return []
   return [
-    warn('decoded', reason, 'set shreds.enabled, bundle.entries.enabled and products.shreds-decoded.status alike'),
+    warn(
+      'decoded',
+      reason,
+      'set shreds.enabled = true and products.shreds-decoded.status = "preview", or turn both bundle.entries and the product off',
+    ),
   ]
 }
 

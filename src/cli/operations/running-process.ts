@@ -29,8 +29,8 @@ const ROUTES: Readonly<Record<string, (api: RemoteApi, name: string) => Promise<
   status: (api) => api.call('status'),
   top: (api) => api.call('top'),
   upstreams: (api) => api.list('upstreamList'),
-  'upstream-drain': (api, node) => isFound(api.call('upstreamDrain', { params: { node } })),
-  'upstream-undrain': (api, node) => isFound(api.call('upstreamUndrain', { params: { node } })),
+  'upstream-drain': (api, node) => foundOrNot(api.call('upstreamDrain', { params: { node } })),
+  'upstream-undrain': (api, node) => foundOrNot(api.call('upstreamUndrain', { params: { node } })),
   // Their names are those of the API in the process too.
   notices: async (api) => (await api.raw<{ items: unknown[] }>('notices', { query: { limit: '1000' } })).items,
   'notice-test': (api) => api.raw('noticeTest'),
@@ -38,7 +38,7 @@ const ROUTES: Readonly<Record<string, (api: RemoteApi, name: string) => Promise<
 }
 
 /** A missing node is reported by the command, in its own words. */
-async function isFound(change: Promise<unknown>): Promise<{ found: boolean }> {
+async function foundOrNot(change: Promise<unknown>): Promise<{ found: boolean }> {
   try {
     await change
     return { found: true }

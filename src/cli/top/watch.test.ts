@@ -3,19 +3,19 @@ import { getEventListeners } from 'node:events'
 import { test } from 'node:test'
 import { createManualClock } from '../../core/clock.ts'
 import type { RunningProcess } from '../operations/running-process.ts'
-import { lookEachSecond } from './watch.ts'
+import { pollEachSecond } from './watch.ts'
 
 const running = (call: () => Promise<unknown>): RunningProcess =>
   ({ call, [Symbol.dispose]() {} }) as unknown as RunningProcess
 
-test('looks once a second for any time with one listener on the signal, and ends with it during the pause', async () => {
+test('polls once a second for any time with one listener on the signal, and ends with it during the pause', async () => {
   const clock = createManualClock()
   const leaving = new AbortController()
   let calls = 0
   const open = async () => running(async () => ++calls)
-  const looks = lookEachSecond<number>({ open, method: 'top' }, { clock, signal: leaving.signal })
+  const polls = pollEachSecond<number>({ open, method: 'top' }, { clock, signal: leaving.signal })
   for (let count = 1; count <= 100; count += 1) {
-    const next = looks.next()
+    const next = polls.next()
     if (count > 1) {
       await Promise.resolve()
       assert.equal(getEventListeners(leaving.signal, 'abort').length, 1)
@@ -24,7 +24,7 @@ test('looks once a second for any time with one listener on the signal, and ends
     assert.deepEqual((await next).value, { response: count })
     assert.equal(getEventListeners(leaving.signal, 'abort').length, 0)
   }
-  const last = looks.next()
+  const last = polls.next()
   await Promise.resolve()
   leaving.abort()
   assert.deepEqual(await last, { done: true, value: undefined })
@@ -40,17 +40,17 @@ test('a first call that fails is an error, a later one is shown and the process 
     opened += 1
     return running(async () => script.shift()?.())
   }
-  const looks = lookEachSecond<number>({ open, method: 'top' }, { clock, signal })
-  const found: unknown[] = [(await looks.next()).value]
+  const polls = pollEachSecond<number>({ open, method: 'top' }, { clock, signal })
+  const found: unknown[] = [(await polls.next()).value]
   for (let count = 0; count < 2; count += 1) {
-    const next = looks.next()
+    const next = polls.next()
     await Promise.resolve()
     clock.advance(1000)
     found.push((await next).value)
   }
   assert.deepEqual(found, [{ response: 1 }, { failure: 'gone' }, { response: 3 }])
   assert.equal(opened, 2)
-  const refused = lookEachSecond(
+  const refused = pollEachSecond(
     { open: async () => running(async () => fail('no')), method: 'top' },
     { clock, signal },
   )

@@ -3,17 +3,17 @@ import { messageOf } from '../../core/error.ts'
 import type { RunningProcess } from '../operations/running-process.ts'
 
 /** The response of the process, or why there is none. */
-export type Look<T> = { readonly response: T } | { readonly failure: string }
+export type Poll<T> = { readonly response: T } | { readonly failure: string }
 
-const LOOK_MS = 1000
+const POLL_MS = 1000
 
 /**
  * Calls a control method every second. The first call must succeed; later it waits while the process is down, to watch across a restart.
  */
-export async function* lookEachSecond<T>(
+export async function* pollEachSecond<T>(
   ask: { readonly open: () => Promise<RunningProcess>; readonly method: string },
   { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
-): AsyncGenerator<Look<T>> {
+): AsyncGenerator<Poll<T>> {
   let client: RunningProcess | undefined = await ask.open()
   try {
     let isFirst = true
@@ -29,7 +29,7 @@ export async function* lookEachSecond<T>(
         yield { failure: messageOf(error) }
       }
       isFirst = false
-      const restMs = Math.max(0, startedMs + LOOK_MS - clock.monotonicMs())
+      const restMs = Math.max(0, startedMs + POLL_MS - clock.monotonicMs())
       await pause(clock, restMs, signal)
     }
   } finally {
@@ -37,7 +37,7 @@ export async function* lookEachSecond<T>(
   }
 }
 
-/** Ends early on the signal, and leaves no listener on it: this runs once a second for as long as somebody watches. */
+/** Ends early on the signal, and leaves no listener on it: this runs once a second as long as the command does. */
 function pause(clock: Clock, delayMs: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve()

@@ -123,7 +123,7 @@ export async function startGeyserServer(settings: GrpcServerOptions, deps: GrpcS
     }
     const status = grpcStatusOf(tokenRefusal(explainRefusal('grpc', caller, { headers: call.rawMetadata })))
     call.discardMessages()
-    tarpit.refuse(peer, metrics.grpc.late, (closes) => {
+    tarpit.refuse(peer, metrics.grpc.delayedRefusals, (closes) => {
       call.end(status)
       if (closes) call.closeConnection()
     })

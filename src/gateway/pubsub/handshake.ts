@@ -45,7 +45,7 @@ export type Handshakes = {
 export type HandshakesDeps = Pick<BaseDeps, 'clock' | 'random'> & {
   readonly access: Access
   readonly tarpit: AuthTarpit
-  readonly meter: Pick<ListenerMeter, 'refused' | 'late'>
+  readonly meter: Pick<ListenerMeter, 'refused' | 'delayedRefusals'>
   readonly docsUrl?: DocsUrl | undefined
   readonly refusals?: RefusalRecorder | undefined
   isDraining(): boolean
@@ -99,7 +99,7 @@ export function createHandshakes(options: { readonly queryToken: boolean }, deps
         socket.on('error', () => socket.destroy())
         const { query } = splitTarget(request.url)
         const explained = explainRefusal(tokenInterface, outcome.refused, { headers: request.rawHeaders, query })
-        return tarpit.refuse(peer, meter.late, () => refuseWith(tokenRefusal(explained)))
+        return tarpit.refuse(peer, meter.delayedRefusals, () => refuseWith(tokenRefusal(explained)))
       }
       admitted.set(request, outcome.handshake)
       accept()

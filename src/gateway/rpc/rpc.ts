@@ -36,7 +36,7 @@ export type RpcDeps = {
   readonly access: Access
   readonly forward: Forward
   readonly clock: Clock
-  readonly meter: Pick<ListenerMeter, 'request' | 'refused' | 'late'>
+  readonly meter: Pick<ListenerMeter, 'request' | 'refused' | 'delayedRefusals'>
   readonly tarpit: AuthTarpit
   readonly heldBytes: HeldBytes
   readonly freeRefusals: FreeRefusals
@@ -86,7 +86,7 @@ export function createRpc({ access, forward, clock, meter, tarpit, heldBytes, fr
       const explained = explainRefusal('rpc', caller, { headers: head.headers, query })
       const response = refusalResponse(tokenRefusal(explained), head)
       const peer = { remoteAddress: head.connection.remoteAddress ?? '', headers: head.headers }
-      return { ok: false, response: tarpit.delayResponse(peer, meter.late, response) }
+      return { ok: false, response: tarpit.delayResponse(peer, meter.delayedRefusals, response) }
     },
 
     forward(caller, bytes, request, responder) {

@@ -17,11 +17,11 @@ export type Peer = {
  */
 export type AuthTarpit = {
   /** Counts one refused token. Calls `respond` at once or delayed, with whether the connection must be closed afterwards. */
-  refuse(peer: Peer, late: { inc(): void }, respond: (closes: boolean) => void): void
+  refuse(peer: Peer, counter: { inc(): void }, respond: (closes: boolean) => void): void
   /** The same for a response that is a value: unchanged, or delayed and with `closes`. */
   delayResponse<Response extends object>(
     peer: Peer,
-    late: { inc(): void },
+    counter: { inc(): void },
     response: Response,
   ): Response | Promise<Response & { readonly closes: true }>
   /** The address of the client, behind any trusted proxies. */
@@ -70,8 +70,8 @@ export function createAuthTarpit(
     return failures.add(key, failuresMax) > failuresMax
   }
 
-  function delay(late: { inc(): void }, respond: () => void): void {
-    late.inc()
+  function delay(counter: { inc(): void }, respond: () => void): void {
+    counter.inc()
     if (delayed >= DELAYED_MAX) return respond()
     delayed += 1
     const timer = clock.setTimer(DELAY_MS, () => {
@@ -85,13 +85,13 @@ export function createAuthTarpit(
 
   return {
     addressOf,
-    refuse(peer, late, respond) {
-      if (isDelayed(peer)) delay(late, () => respond(true))
+    refuse(peer, counter, respond) {
+      if (isDelayed(peer)) delay(counter, () => respond(true))
       else respond(false)
     },
-    delayResponse(peer, late, response) {
+    delayResponse(peer, counter, response) {
       if (!isDelayed(peer)) return response
-      return new Promise((resolve) => delay(late, () => resolve({ ...response, closes: true })))
+      return new Promise((resolve) => delay(counter, () => resolve({ ...response, closes: true })))
     },
   }
 }

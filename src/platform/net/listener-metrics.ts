@@ -6,7 +6,7 @@ import { LISTENER_REFUSALS, type ListenerDeps } from './listener.ts'
 export type ListenerMetrics = Required<Pick<ListenerDeps, 'onRefused' | 'onNotAfter'>>
 
 /**
- * Metrics of all listeners of a process, by listener name; the label is `door` for compatibility. The list of names is fixed when the process is composed.
+ * Metrics of all listeners of a process, by listener name. The list of names is fixed when the process is composed.
  * A listener whose renewed certificate cannot be loaded is a degraded part of the process.
  */
 export function createListenerMetrics<const Listener extends string>(
@@ -17,20 +17,20 @@ export function createListenerMetrics<const Listener extends string>(
   const refused = registry.counter(
     'sluice_process_connections_refused_total',
     'Connections refused before their first request, by listener and limit.',
-    { labels: { door: listeners, reason: LISTENER_REFUSALS } },
+    { labels: { listener: listeners, reason: LISTENER_REFUSALS }, former: { labels: { listener: 'door' } } },
   )
   const notAfter = registry.gauge(
     'sluice_tls_not_after_timestamp_seconds',
     'When the certificate in use by this listener expires.',
-    { labels: { door: listeners }, merge: 'min' },
+    { labels: { listener: listeners }, former: { labels: { listener: 'door' } }, merge: 'min' },
   )
   return (listener) => {
     // Shown at zero from the start: Prometheus does not see an increase in a series that begins with its first refusal.
-    for (const reason of LISTENER_REFUSALS) refused.inc({ door: listener, reason }, 0)
+    for (const reason of LISTENER_REFUSALS) refused.inc({ listener, reason }, 0)
     return {
-      onRefused: (reason) => refused.inc({ door: listener, reason }),
+      onRefused: (reason) => refused.inc({ listener, reason }),
       onNotAfter(notAfterMs, failure) {
-        notAfter.set(notAfterMs / 1000, { door: listener })
+        notAfter.set(notAfterMs / 1000, { listener })
         const part = `certificate of ${listener}`
         if (failure === undefined) lifecycle?.recovered(part)
         else lifecycle?.degraded(part, `the new files cannot be loaded, the old certificate stays in use: ${failure}`)

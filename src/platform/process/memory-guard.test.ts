@@ -287,8 +287,8 @@ test('a listener under memory pressure refuses connections and counts them, and 
   )
   const socket = connect(listener.address.port, '127.0.0.1').on('error', () => {})
   await new Promise((resolve) => socket.once('close', resolve))
-  assert.equal(registry.value('sluice_process_connections_refused_total', { door: 'rpc', reason: 'memory' }), 1)
+  assert.equal(registry.value('sluice_process_connections_refused_total', { listener: 'rpc', reason: 'memory' }), 1)
   const daysLeft =
-    ((registry.value('sluice_tls_not_after_timestamp_seconds', { door: 'rpc' }) ?? 0) - Date.now() / 1000) / 86_400
+    ((registry.value('sluice_tls_not_after_timestamp_seconds', { listener: 'rpc' }) ?? 0) - Date.now() / 1000) / 86_400
   assert(daysLeft > 29 && daysLeft < 31)
 })

@@ -10,6 +10,14 @@ export type SharedLabel =
   | { readonly name: string; readonly values: readonly string[]; readonly changing?: never }
   | { readonly name: string; readonly values?: never; readonly changing: SharedNames }
 
+/** Earlier names of a metric, by the present ones. They are printed as well, so that queries with them go on. */
+export type FormerNames = {
+  readonly name?: string
+  readonly labels?: Readonly<Record<string, string>>
+  /** Values of the renamed labels. */
+  readonly values?: Readonly<Record<string, string>>
+}
+
 /** One metric of a thread, as it is sent to the main thread: what it is, and the memory with its values. */
 export type SharedFamily = {
   readonly name: string
@@ -19,6 +27,7 @@ export type SharedFamily = {
   readonly labels: readonly SharedLabel[]
   /** Empty unless it is a histogram. */
   readonly buckets: readonly number[]
+  readonly former?: FormerNames | undefined
   readonly memory: SharedArrayBuffer
 }
 export type FamilyShape = Omit<SharedFamily, 'memory'>

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { ChangingLabel } from './changing-label.ts'
 import { FamilyReader } from './family-reader.ts'
 import { openFamily } from './metric-family.ts'
-import type { FamilyMemory, MergeRule, MetricType, SharedFamily } from './metric-memory.ts'
+import type { FamilyMemory, FormerNames, MergeRule, MetricType, SharedFamily } from './metric-memory.ts'
 import { type LabelLists, type LabelValues, MetricSeries, OTHER } from './metric-series.ts'
 import { createMetricsView, type FamilyReaders, type MetricsView } from './metrics-view.ts'
 
@@ -25,10 +25,14 @@ export type Histogram<Lists extends LabelLists = LabelLists> = {
 }
 
 /** With `read` the value is read at each scrape instead of being set. Such a metric has no labels. */
-export type NumberOptions<Lists extends LabelLists> = { labels?: Lists; read?: () => number }
+export type NumberOptions<Lists extends LabelLists> = { labels?: Lists; read?: () => number; former?: FormerNames }
 /** `merge` is what a process shows where several of its threads have the gauge; `sum` by default. */
 export type GaugeOptions<Lists extends LabelLists> = NumberOptions<Lists> & { merge?: MergeRule }
-export type HistogramOptions<Lists extends LabelLists> = { labels?: Lists; buckets: readonly number[] }
+export type HistogramOptions<Lists extends LabelLists> = {
+  labels?: Lists
+  buckets: readonly number[]
+  former?: FormerNames
+}
 
 type None = Record<never, never>
 
@@ -92,14 +96,15 @@ export function createMetricsRegistry({ build, shared }: MetricsRegistryOptions 
     readonly merge?: MergeRule | undefined
     readonly buckets?: readonly number[]
     readonly read?: (() => number) | undefined
+    readonly former?: FormerNames | undefined
   }
 
   function add<Lists extends LabelLists>(spec: Spec<Lists>): { series: MetricSeries<Lists>; memory: FamilyMemory } {
-    const { type, name, help, merge = 'sum', buckets = [], read } = spec
+    const { type, name, help, merge = 'sum', buckets = [], read, former } = spec
     checkNames(spec)
     assert(!readers.has(name), `${name} is registered twice`)
     const series = new MetricSeries(spec.labels ?? ({} as Lists))
-    const shape = { type, name, help, merge, buckets, labels: series.shared }
+    const shape = { type, name, help, merge, buckets, former, labels: series.shared }
     const label = Object.values(spec.labels ?? {}).find((list) => list instanceof ChangingLabel)
     const { family, memory, isContinued } = openFamily(shape, label, shared?.previous?.get(name))
     if (read) assert(series.labelNames.length === 0, `${name}: a metric that is read has no labels`)
@@ -114,7 +119,8 @@ export function createMetricsRegistry({ build, shared }: MetricsRegistryOptions 
 
   const registry: MetricsRegistry = {
     counter(name, help, options) {
-      const spec = { type: 'counter', name, help, labels: options?.labels, read: options?.read } as const
+      const { labels: lists, read, former } = options ?? {}
+      const spec = { type: 'counter', name, help, labels: lists, read, former } as const
       const { series, memory } = add(spec)
       const { cells, used } = memory
       if (series.labelNames.length === 1 && memory.size <= ZEROS_SHOWN_MAX) useListed(spec.labels, series, used)
@@ -134,8 +140,8 @@ export function createMetricsRegistry({ build, shared }: MetricsRegistryOptions 
     },
 
     gauge(name, help, options) {
-      const { labels, read, merge } = options ?? {}
-      const { series, memory } = add({ type: 'gauge', name, help, labels, read, merge })
+      const { labels, read, merge, former } = options ?? {}
+      const { series, memory } = add({ type: 'gauge', name, help, labels, read, merge, former })
       const { cells, used } = memory
       const setAt = (index: number, value: number) => {
         cells[index] = value
@@ -157,9 +163,9 @@ export function createMetricsRegistry({ build, shared }: MetricsRegistryOptions 
       }
     },
 
-    histogram(name, help, { labels, buckets }) {
+    histogram(name, help, { labels, buckets, former }) {
       checkBuckets(name, buckets)
-      const { series, memory } = add({ type: 'histogram', name, help, labels, buckets: [...buckets] })
+      const { series, memory } = add({ type: 'histogram', name, help, labels, buckets: [...buckets], former })
       const { cells, used, width } = memory
       const bounds = Float64Array.from(buckets)
       const observeAt = (index: number, value: number) => {

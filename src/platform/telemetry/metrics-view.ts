@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import type { BucketCounts } from './bucket-quantile.ts'
 import type { FamilyReader } from './family-reader.ts'
+import { withFormerNames } from './former-names.ts'
 import { mergeCells, mergeReadings, unionOf } from './merge-readings.ts'
-import { type MergeRule, type MetricType, sizeOf } from './metric-memory.ts'
+import { type FormerNames, type MergeRule, type MetricType, sizeOf } from './metric-memory.ts'
 import { OTHER } from './metric-series.ts'
 import { contentTypeOf, type MetricsFormat, type PrintedFamily, printMetrics, type Sample } from './metrics-text.ts'
 
@@ -14,6 +15,7 @@ export type MetricDescription = {
   buckets?: readonly number[]
   /** How the values of threads become one; only for gauges. */
   merge?: MergeRule
+  former?: FormerNames
   /** The most series this metric can have. */
   seriesMax: number
 }
@@ -69,7 +71,7 @@ export function createMetricsView(threads: () => Iterable<FamilyReaders>): Metri
   return {
     text: (format = 'prometheus', isShown = () => true) =>
       printMetrics(
-        [...byName()].filter(([name]) => isShown(name)).map(([, readers]) => printed(readers)),
+        [...byName()].filter(([name]) => isShown(name)).flatMap(([, readers]) => printed(readers)),
         format,
       ),
     contentType: contentTypeOf,
@@ -102,7 +104,7 @@ function knownLabels(readers: readonly FamilyReader[], labels: Readonly<Record<s
 }
 
 function describe(readers: readonly [FamilyReader, ...FamilyReader[]]): MetricDescription {
-  const { name, help, type, merge, labels, buckets } = readers[0].family
+  const { name, help, type, merge, labels, buckets, former } = readers[0].family
   const all = readers.map((reader) => reader.labels())
   const lists = labels.map((_, at) => unionOf(all.map((texts) => texts[at] ?? [])))
   const sizes = lists.map((list, at) =>
@@ -114,6 +116,7 @@ function describe(readers: readonly [FamilyReader, ...FamilyReader[]]): MetricDe
     labels: Object.fromEntries(labels.map((label, at) => [label.name, withOtherLast(lists[at] ?? [])])),
     ...(type === 'histogram' ? { buckets } : {}),
     ...(type === 'gauge' ? { merge } : {}),
+    ...(former === undefined ? {} : { former }),
     seriesMax: sizes.reduce((product, size) => product * size, samplesPerSeries),
   }
 }
@@ -122,7 +125,7 @@ function withOtherLast(values: readonly string[]): string[] {
   return [...values.filter((value) => value !== OTHER), OTHER]
 }
 
-function printed(readers: readonly [FamilyReader, ...FamilyReader[]]): PrintedFamily {
+function printed(readers: readonly [FamilyReader, ...FamilyReader[]]): PrintedFamily[] {
   const { family } = readers[0]
   const series = mergeReadings(
     family,
@@ -133,7 +136,7 @@ function printed(readers: readonly [FamilyReader, ...FamilyReader[]]): PrintedFa
     type === 'histogram'
       ? series.flatMap(({ labels, cells }) => histogramSamples(name, buckets, labels, cells))
       : series.map(({ labels, cells }) => ({ labels, value: cells[0] as number }))
-  return { name, help, type, samples }
+  return withFormerNames({ name, help, type, samples }, family.former)
 }
 
 function histogramSamples(

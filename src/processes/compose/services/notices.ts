@@ -84,7 +84,7 @@ export function observe(
   sinceMs: number,
 ): Observed {
   const relay = shreds?.status()
-  const certificates = Object.entries(createMetricSum(metrics).by(CERTIFICATES, 'door'))
+  const certificates = Object.entries(createMetricSum(metrics).by(CERTIFICATES, 'listener'))
   return {
     nodes: nodes(),
     destinations: relay?.destinations,

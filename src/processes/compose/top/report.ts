@@ -136,7 +136,7 @@ export function createTopReport(deps: TopDeps): () => TopReport {
       out: {
         messages: sum('sluice_bundle_messages_out_total'),
         bytes: sum('sluice_bundle_bytes_out_total'),
-        gapsReported: sum('sluice_bundle_gaps_told_total'),
+        gapsReported: sum('sluice_bundle_gaps_reported_total'),
         slow: sum('sluice_bundle_slow_consumers_total'),
       },
       shreds: runs.shreds ? shredFigures(figures) : null,

@@ -9,7 +9,7 @@ import { alignColumns, printFacts, printJson, toWire } from '../../../output/pri
 import { isScreen } from '../../../output/terminal.ts'
 import { type Line, paintLine, type Tone, wantsColour } from '../../../top/paint.ts'
 import { openScreen } from '../../../top/screen.ts'
-import { type Look, lookEachSecond } from '../../../top/watch.ts'
+import { type Poll, pollEachSecond } from '../../../top/watch.ts'
 
 export type StatusFlags = CommonFlags & { readonly watch?: boolean }
 
@@ -112,17 +112,17 @@ function counted(count: number, noun: string): string {
 async function watchStatus(context: CliContext, flags: CommonFlags): Promise<void> {
   const { process } = context
   const leave = new AbortController()
-  const looks = lookEachSecond<StatusReport>(
+  const polls = pollEachSecond<StatusReport>(
     { open: () => openRunningProcess(context, flags), method: 'status' },
     { clock: systemClock, signal: leave.signal },
   )
-  const first = await looks.next()
-  if (isScreen(process) && flags.json !== true) return drawStatus(process, { first, looks, leave })
+  const first = await polls.next()
+  if (isScreen(process) && flags.json !== true) return drawStatus(process, { first, polls, leave })
 
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => leave.abort())
   let last = ''
-  for (let look = first; look.done !== true; look = await looks.next()) {
-    const { message, json } = changeOf(look.value)
+  for (let poll = first; poll.done !== true; poll = await polls.next()) {
+    const { message, json } = changeOf(poll.value)
     if (message === last) continue
     last = message
     process.stdout.write(`${flags.json === true ? JSON.stringify(json) : sanitizeForTerminal(message)}\n`)
@@ -130,29 +130,29 @@ async function watchStatus(context: CliContext, flags: CommonFlags): Promise<voi
 }
 
 /** One line per change, for output that is not a terminal. */
-function changeOf(look: Look<StatusReport>): { message: string; json: unknown } {
-  if ('failure' in look) return { message: 'not running', json: { state: 'not-running' } }
-  const { state, reasons, version, pid } = look.response
+function changeOf(poll: Poll<StatusReport>): { message: string; json: unknown } {
+  if ('failure' in poll) return { message: 'not running', json: { state: 'not-running' } }
+  const { state, reasons, version, pid } = poll.response
   const why = reasons.map(({ part, reason }) => `, ${part}: ${reason}`).join('')
-  return { message: `${state}${why} (process ${pid}, version ${version})`, json: toWire(look.response) }
+  return { message: `${state}${why} (process ${pid}, version ${version})`, json: toWire(poll.response) }
 }
 
 type Watching = {
-  readonly first: IteratorResult<Look<StatusReport>>
-  readonly looks: AsyncGenerator<Look<StatusReport>>
+  readonly first: IteratorResult<Poll<StatusReport>>
+  readonly polls: AsyncGenerator<Poll<StatusReport>>
   readonly leave: AbortController
 }
 
-async function drawStatus(process: NodeJS.Process, { first, looks, leave }: Watching): Promise<void> {
+async function drawStatus(process: NodeJS.Process, { first, polls, leave }: Watching): Promise<void> {
   const colour = wantsColour(process)
   let report: StatusReport | undefined
   let isAway = false
   using screen = openScreen(process)
   void screen.left.then(() => leave.abort())
   screen.onResize(draw)
-  for (let look = first; look.done !== true; look = await looks.next()) {
-    isAway = 'failure' in look.value
-    if ('response' in look.value) report = look.value.response
+  for (let poll = first; poll.done !== true; poll = await polls.next()) {
+    isAway = 'failure' in poll.value
+    if ('response' in poll.value) report = poll.value.response
     draw()
   }
 

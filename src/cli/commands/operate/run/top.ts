@@ -9,7 +9,7 @@ import { paintLine, wantsColour } from '../../../top/paint.ts'
 import { productsOf } from '../../../top/products.ts'
 import { type TopView, viewOf } from '../../../top/rates.ts'
 import { openScreen } from '../../../top/screen.ts'
-import { lookEachSecond } from '../../../top/watch.ts'
+import { pollEachSecond } from '../../../top/watch.ts'
 
 export type TopFlags = CommonFlags & { readonly once?: boolean }
 
@@ -22,7 +22,7 @@ const PRINTED = { columns: 100, rows: 200 }
 
 export async function top(this: CliContext, flags: TopFlags): Promise<void> {
   if (flags.once === true || flags.json === true || !isScreen(this.process)) await lookOnce(this, flags)
-  else await lookOn(this, flags)
+  else await watchTop(this, flags)
 }
 
 async function lookOnce(context: CliContext, flags: TopFlags): Promise<void> {
@@ -39,7 +39,7 @@ async function lookOnce(context: CliContext, flags: TopFlags): Promise<void> {
     process.stdout.write(`${paintLine(line, { width: columns, colour }).trimEnd()}\n`)
 }
 
-async function lookOn(context: CliContext, flags: TopFlags): Promise<void> {
+async function watchTop(context: CliContext, flags: TopFlags): Promise<void> {
   const { process } = context
   const colour = wantsColour(process)
   const leave = new AbortController()
@@ -48,16 +48,16 @@ async function lookOn(context: CliContext, flags: TopFlags): Promise<void> {
   let view: TopView | undefined
   let failure: string | undefined
   // Connects before the screen opens, so that an error is printed on the normal screen.
-  const looks = lookEachSecond<TopReport>(
+  const polls = pollEachSecond<TopReport>(
     { open: () => openRunningProcess(context, flags), method: 'top' },
     { clock: systemClock, signal: leave.signal },
   )
-  const first = await looks.next()
+  const first = await polls.next()
   using screen = openScreen(process)
   void screen.left.then(() => leave.abort())
   screen.onResize(draw)
-  for (let look = first; look.done !== true; look = await looks.next()) {
-    if ('response' in look.value) take(look.value.response)
+  for (let poll = first; poll.done !== true; poll = await polls.next()) {
+    if ('response' in poll.value) take(poll.value.response)
     else failure = 'not running, waiting for a restart'
     draw()
   }

@@ -69,7 +69,7 @@ export async function removeNodeCommand(
 ): Promise<void> {
   await using on = await openOperations(nodes, this, flags)
   const input = { node: nodeName, force: flags.force === true }
-  // The same checks first, so that nobody confirms what is refused.
+  // The same checks first: what is refused needs no confirmation.
   const affected = await on.affectedBy(input)
   if (affected !== undefined) {
     await confirmCut(this, flags, `this takes a node from ${affected.subscription}${releasedText(affected)}`)
