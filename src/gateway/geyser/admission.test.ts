@@ -18,7 +18,7 @@ function statusesOf(method: string, { count = 1, isFlooded = false }): GrpcStatu
   const admission = createGeyserAdmission(
     { refusalDelayMs: 1000 },
     {
-      ...{ access, clock, usesSharedNodes: () => true },
+      ...{ access, clock, upstreams: { usesShared: () => true } },
       meter: { request() {}, refused() {} },
       resetGuard: { isOverLimit: () => isFlooded },
     },

@@ -86,8 +86,7 @@ export function createGeyserAdmission(
       const message = `method refused: ${unenforced} of the plan limits what may be selected, and cannot be checked for this method`
       return { ok: false, status: { code: GrpcCode.permissionDenied, message } } as const
     }
-    if (isUnary(method))
-      return deps.upstreams.usesShared(caller.nodeUser) ? permitUnary(caller, method) : UNLIMITED
+    if (isUnary(method)) return deps.upstreams.usesShared(caller.nodeUser) ? permitUnary(caller, method) : UNLIMITED
     const acquired = access.permits.acquire(subscription, 'grpcStreams', caller.limits)
     if (acquired.ok) return acquired
     meter.refused(acquired.limitName)

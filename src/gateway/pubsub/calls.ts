@@ -18,7 +18,7 @@ import type { Forward } from '../rpc/forward.ts'
 import { isFastPathId } from '../rpc/request.ts'
 import { replaceId } from '../rpc/response-id.ts'
 import { type HeldResponses, RESPONSE_BYTES_MAX, type ResponseLimit } from './held-responses.ts'
-import { refuseLargeResponse, refuseOnConnection } from './refusal.ts'
+import { connectionLimitRefusal, largeResponseRefusal } from './refusal.ts'
 
 /** Forwarded calls of one connection without a response yet. */
 const IN_FLIGHT_MAX = 64
@@ -57,7 +57,7 @@ export class WsCalls {
     if (this.#inFlight >= IN_FLIGHT_MAX) {
       meter.refused('callsInFlight', { subscription: caller.subscription.id, code: 'rate-limited' })
       this.#refund(caller, call)
-      return this.#refuse(refuseOnConnection('callsInFlight', IN_FLIGHT_MAX, call.charge.cost), call)
+      return this.#refuse(connectionLimitRefusal('callsInFlight', IN_FLIGHT_MAX, call.charge.cost), call)
     }
     this.#inFlight += 1
     try {
@@ -86,7 +86,7 @@ export class WsCalls {
     if (limit !== undefined) {
       const code = limit === 'answerBytes' ? 'response-too-large' : 'overloaded'
       meter.refused(limit, { subscription: caller.subscription.id, code })
-      if (limit === 'answerBytes') return this.#refuse(refuseLargeResponse(RESPONSE_BYTES_MAX, held.isBatch), call)
+      if (limit === 'answerBytes') return this.#refuse(largeResponseRefusal(RESPONSE_BYTES_MAX, held.isBatch), call)
       return this.#refuse(heldResponseRefusal(limit, heldBytes.limits[limit]), call)
     }
     if (body === undefined) return this.#refuse(upstreamRefusal('no-upstream'), call)

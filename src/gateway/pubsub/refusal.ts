@@ -14,7 +14,7 @@ const ON_CONNECTION = {
 } as const
 
 /** `cost` is that of the refused call in units. */
-export function refuseOnConnection(limit: keyof typeof ON_CONNECTION, size: number, cost: number): Refusal {
+export function connectionLimitRefusal(limit: keyof typeof ON_CONNECTION, size: number, cost: number): Refusal {
   const { label, retryAfterMs } = ON_CONNECTION[limit]
   return {
     code: 'rate-limited',
@@ -24,7 +24,7 @@ export function refuseOnConnection(limit: keyof typeof ON_CONNECTION, size: numb
 }
 
 /** The limit applies to all responses of a batch together. */
-export function refuseLargeResponse(size: number, isBatch: boolean): Refusal {
+export function largeResponseRefusal(size: number, isBatch: boolean): Refusal {
   const what = isBatch ? 'the responses of the batch have' : 'the response has'
   return {
     code: 'response-too-large',
@@ -36,7 +36,7 @@ export function refuseLargeResponse(size: number, isBatch: boolean): Refusal {
 /** The limit of what one subscription creates of the upstream subscriptions at shared nodes while they are scarce. */
 export const UPSTREAM_SUBSCRIPTIONS = 'upstreamSubscriptionsPerSubscription'
 
-export function refuseUpstreamSubscription(size: number, cost: number): Refusal {
+export function upstreamSubscriptionRefusal(size: number, cost: number): Refusal {
   return {
     code: 'rate-limited',
     message: `limit reached: ${size} different WebSocket subscriptions of one subscription while those at the nodes are scarce`,

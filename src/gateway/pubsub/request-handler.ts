@@ -11,7 +11,7 @@ import type { RpcItem } from '../rpc/request.ts'
 import { replaceId } from '../rpc/response-id.ts'
 import type { WsCalls } from './calls.ts'
 import type { HeldResponses } from './held-responses.ts'
-import { invalidSubscription, refuseUpstreamSubscription, UPSTREAM_SUBSCRIPTIONS } from './refusal.ts'
+import { invalidSubscription, UPSTREAM_SUBSCRIPTIONS, upstreamSubscriptionRefusal } from './refusal.ts'
 import { type PubSubKind, pubSubMethod, unsubscribedId } from './request.ts'
 import type { ClientSubscriptions } from './subscriptions.ts'
 
@@ -110,7 +110,7 @@ export class PubSubRequestHandler {
       case 'over-share':
         refund()
         meter.refused(UPSTREAM_SUBSCRIPTIONS, { subscription: caller.subscription.id, code: 'rate-limited' })
-        return { text: errorResponse(refuseUpstreamSubscription(response.limitSize, admission.cost), client, call.id) }
+        return { text: errorResponse(upstreamSubscriptionRefusal(response.limitSize, admission.cost), client, call.id) }
       case 'no-upstream':
         if (!response.isSent) refund()
         return { text: noUpstream() }

@@ -5,7 +5,7 @@ import type { Permit } from '../../access/quota/permits.ts'
 import type { NodeUser } from '../../contract/products.ts'
 import type { WsConnection } from '../../platform/ws/connection.ts'
 import { permitRefusal, type Refusal } from '../refusal.ts'
-import { refuseOnConnection } from './refusal.ts'
+import { connectionLimitRefusal } from './refusal.ts'
 import type { PubSubKind } from './request.ts'
 import type { Gap, SubscribeResponse, UpstreamSubscriber } from './upstream-subscription.ts'
 import type { SharedSubscription, UpstreamSubscriptions } from './upstream-subscriptions.ts'
@@ -69,7 +69,7 @@ export class ClientSubscriptions implements Disposable {
     const cost = methodCost(caller.limits, method)
     const onConnectionMax = WS_SUBSCRIPTIONS_PER_CONNECTION_MAX
     if (this.size >= onConnectionMax)
-      return { ok: false, refusal: refuseOnConnection('wsSubscriptions', onConnectionMax, cost) }
+      return { ok: false, refusal: connectionLimitRefusal('wsSubscriptions', onConnectionMax, cost) }
     const permit = this.#deps.access.permits.acquire(caller.subscription.id, 'wsSubscriptions', caller.limits)
     return permit.ok ? permit : { ok: false, refusal: permitRefusal(permit, cost) }
   }
