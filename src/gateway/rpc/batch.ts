@@ -36,7 +36,7 @@ export type ChargedRefusal = {
 }
 
 type Batch = { readonly items: readonly RpcItem[]; readonly bytes: number }
-type ForwardBatch = (request: RpcRequest, caller: Caller, batch: Batch, responder: ResponseSink) => void
+type ForwardBatch = (request: RpcRequest, caller: Caller, batch: Batch, sink: ResponseSink) => void
 
 /**
  * Charges each call of a batch separately, forwards the admitted ones together, and writes the response in the order of the calls while the
@@ -50,16 +50,16 @@ export function createForwardBatch({
   refusalOf,
   chargeRefused,
 }: ForwardBatchDeps): ForwardBatch {
-  return (request, caller, batch, responder) => {
+  return (request, caller, batch, sink) => {
     const limit = heldBytes.exceeded(caller.subscription.id, PIECE_BYTES)
     if (limit !== undefined) {
       meter.refused(limit, { subscription: caller.subscription.id, code: 'overloaded' })
-      return responder.respond(
+      return sink.respond(
         refusalResponse(heldBytesRefusal(limit, heldBytes.limits[limit]), request, { quota: access.quota(caller) }),
       )
     }
     const { parts, calls, charges, refusedCost, lastLimit } = admit(request, caller, batch)
-    if (calls.length === 0) return responder.respond(ownResponse(caller, parts, refusedCost, lastLimit))
+    if (calls.length === 0) return sink.respond(ownResponse(caller, parts, refusedCost, lastLimit))
     const outgoing = {
       body: Buffer.from(`[${calls.map((call, at) => writeCall(call, sentIdOf(call, at))).join(',')}]`),
       methods: calls.map(({ method }) => method),
@@ -71,17 +71,17 @@ export function createForwardBatch({
       try {
         const cost = charges.reduce((sum, charge) => sum + charge.cost, refusedCost)
         if (response.kind === 'responded')
-          return responder.respond(forwardedResponse(request, caller, parts, cost, response))
+          return sink.respond(forwardedResponse(request, caller, parts, cost, response))
         const failureOf = (part: { readonly sentId: string }) =>
           failureRefusal(response, charges[Number(part.sentId)]?.cost ?? 0)
         const texts = parts.map((part) =>
           'text' in part ? part : { text: errorResponse(failureOf(part), request, part.id) },
         )
-        if (response.isSent) return responder.respond(ownResponse(caller, texts, cost))
+        if (response.isSent) return sink.respond(ownResponse(caller, texts, cost))
         for (const [at, { method }] of calls.entries()) access.refund(caller, { interface: 'rpc', method }, charges[at])
-        responder.respond(ownResponse(caller, texts, refusedCost, lastLimit ?? failureRefusal(response, cost)))
+        sink.respond(ownResponse(caller, texts, refusedCost, lastLimit ?? failureRefusal(response, cost)))
       } catch (error) {
-        responder.fail(error)
+        sink.fail(error)
       }
     })
   }

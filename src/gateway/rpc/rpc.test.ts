@@ -74,11 +74,11 @@ function open(failure: UpstreamFailure) {
     expected,
     respond(body: string): HttpResponse {
       let response: HttpResponse | undefined
-      const responder = {
+      const sink = {
         respond: (sent: HttpResponse) => void (response = sent),
         fail: (error: unknown) => assert.fail(String(error)),
       }
-      rpc.forward(CALLER, Buffer.from(body), { requestId: 'r', connection: {} }, responder)
+      rpc.forward(CALLER, Buffer.from(body), { requestId: 'r', connection: {} }, sink)
       assert.ok(response)
       return response
     },

@@ -51,7 +51,7 @@ export type Rpc = {
     product?: ProductKey,
   ): Caller | { readonly ok: false; readonly response: HttpResponse | Promise<HttpResponse> }
   /** Forwards the calls of a body and sends the response. The bytes are valid only until this returns. */
-  forward(caller: Caller, body: Buffer, request: RpcRequest, responder: ResponseSink): void
+  forward(caller: Caller, body: Buffer, request: RpcRequest, sink: ResponseSink): void
   /** Refuses a body of this size by its checks: charged where too many are. */
   refuseBody(caller: Caller, refusal: Refusal, request: RefusableRequest, bytes: number): HttpResponse
   /** Refuses a body that cannot be inflated, as one that is not JSON; `bytes` are what inflating it has cost. */
@@ -89,25 +89,25 @@ export function createRpc({ access, forward, clock, meter, tarpit, heldBytes, fr
       return { ok: false, response: tarpit.delayResponse(peer, meter.delayedRefusals, response) }
     },
 
-    forward(caller, bytes, request, responder) {
+    forward(caller, bytes, request, sink) {
       const fast = readFastPathCall(bytes)
       if (fast !== undefined) {
         const { call, text } = fast
-        return forwardCall(request, caller, call, { text, id: call.id, bodyBytes: text.length }, responder)
+        return forwardCall(request, caller, call, { text, id: call.id, bodyBytes: text.length }, sink)
       }
       // Decoded anyway, other bytes than UTF-8 would be forwarded with replacement characters.
-      const refuseAs = (body: string) => responder.respond(respondWithItemErrors(caller, body, request, bytes.length))
+      const refuseAs = (body: string) => sink.respond(respondWithItemErrors(caller, body, request, bytes.length))
       if (!isUtf8(bytes)) return refuseAs(bodyErrorText('parse-error', request))
       const body = readRpcBody(bytes.toString('utf8'), caller.limits, request)
       if (body.kind === 'refused') return refuseAs(body.response)
       if (body.kind === 'too-many') {
         meter.refused('batchItems', { subscription: caller.subscription.id, code: 'too-large' })
-        return responder.respond(refuseAndCharge(caller, sizeRefusal('batchItems', body.limit), request, bytes.length))
+        return sink.respond(refuseAndCharge(caller, sizeRefusal('batchItems', body.limit), request, bytes.length))
       }
       const [item] = body.items
       if (!body.batch && item !== undefined && 'refusal' in item) return refuseAs(item.refusal)
-      if (!body.batch) return forwardItem(request, caller, item as CallItem, responder)
-      forwardBatch(request, caller, { items: body.items, bytes: bytes.length }, responder)
+      if (!body.batch) return forwardItem(request, caller, item as CallItem, sink)
+      forwardBatch(request, caller, { items: body.items, bytes: bytes.length }, sink)
     },
 
     refuseBody: refuseAndCharge,
@@ -138,10 +138,10 @@ export function createRpc({ access, forward, clock, meter, tarpit, heldBytes, fr
     return { status: 200, headers: jsonHeaders(quota, cost), body }
   }
 
-  function forwardItem(request: RpcRequest, caller: Caller, { call }: CallItem, responder: ResponseSink): void {
+  function forwardItem(request: RpcRequest, caller: Caller, { call }: CallItem, sink: ResponseSink): void {
     const sentId = call.id === undefined || isFastPathId(call.id) ? call.id : '0'
     const sent = { text: writeCall(call, sentId), id: sentId, bodyBytes: undefined }
-    forwardCall(request, caller, call, sent, responder)
+    forwardCall(request, caller, call, sent, sink)
   }
 
   /** Nearly every request comes through here. Nothing is deferred: no promise, no timer. */
@@ -150,13 +150,13 @@ export function createRpc({ access, forward, clock, meter, tarpit, heldBytes, fr
     caller: Caller,
     { method, paramsText, id }: RpcCall,
     sent: SentCall,
-    responder: ResponseSink,
+    sink: ResponseSink,
   ): void {
     const billedCall = { interface: 'rpc', method } as const
     const admission = access.admit(caller, billedCall)
     if (!admission.ok) {
       const quota = 'limit' in admission ? admission : access.quota(caller)
-      return responder.respond(refusalResponse(refusalOf(admission, method), request, { id, quota }))
+      return sink.respond(refusalResponse(refusalOf(admission, method), request, { id, quota }))
     }
     meter.request(method)
     const outgoing = {
@@ -171,14 +171,14 @@ export function createRpc({ access, forward, clock, meter, tarpit, heldBytes, fr
     forward(outgoing, (response) => {
       try {
         if (response.kind === 'responded') {
-          return responder.respond(responseFor(request, { id, sentId: sent.id }, response, admission))
+          return sink.respond(responseFor(request, { id, sentId: sent.id }, response, admission))
         }
         if (!response.isSent) access.refund(caller, billedCall, admission)
         const cost = response.isSent ? admission.cost : 0
         const refusal = failureRefusal(response, admission.cost)
-        responder.respond(refusalResponse(refusal, request, { id, quota: access.quota(caller), cost }))
+        sink.respond(refusalResponse(refusal, request, { id, quota: access.quota(caller), cost }))
       } catch (error) {
-        responder.fail(error)
+        sink.fail(error)
       }
     })
   }
