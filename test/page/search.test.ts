@@ -72,6 +72,8 @@ describe('search and transactions', { timeout: 240_000, ...NEEDS_CHROMIUM }, () 
     await drawer.getByRole('button', { name: 'next →' }).click()
     await drawer.getByText(`21 to 40 of ${block.txn_count}`).waitFor()
     const copy = drawer.locator('.copy-hash').first()
+    // Speech input finds a button by the text that it shows.
+    assert.equal(await copy.getAttribute('aria-label'), `Copy ${await copy.innerText()}`)
     await copy.click()
     await drawer.locator('.copy-hash', { hasText: 'copied' }).waitFor()
     assert.equal(await page.evaluate('navigator.clipboard.readText()'), block.transactions[20]?.hash)

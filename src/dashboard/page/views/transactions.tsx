@@ -107,7 +107,7 @@ function Row({ transaction, isSelected }: { transaction: BlockTransaction; isSel
     <tr ref={row} class={isSelected ? 'selected' : undefined} aria-current={isSelected ? 'true' : undefined}>
       <td class="right number">{formatCount(index)}</td>
       <td>
-        <CopyButton class="copy-hash hex" text={() => hash} label={`Copy ${cleanName(hash)}`} done="copied">
+        <CopyButton class="copy-hash hex" text={() => hash} label={`Copy ${shortHex(hash, 6, 4)}`} done="copied">
           {shortHex(hash, 6, 4)}
         </CopyButton>
       </td>
