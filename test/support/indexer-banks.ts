@@ -21,7 +21,7 @@ const BLOCKS = 24
 const PLAIN = 80
 const FAULT_PERCENT = 10
 const FIRST_FAULT = 4
-const START_MS = 10_000
+const START_MS = 60_000
 
 const hasty: Clock = { ...systemClock, setTimer: (ms, run) => systemClock.setTimer(ms / HASTE, run) }
 
