@@ -93,4 +93,11 @@ test('a limited number of transactions waits for the second check; the others ar
   assert.deepEqual(reasons, ['value', 'value', 'value'])
   await clock.advanceAsync(1)
   assert.equal(reasons.length, 7)
+  // Those that waited make room for others.
+  await clock.advanceAsync(1000)
+  void check(3).then((reason) => reasons.push(reason))
+  await clock.advanceAsync(399)
+  assert.equal(reasons.length, 7)
+  await clock.advanceAsync(1)
+  assert.equal(reasons.length, 8)
 })

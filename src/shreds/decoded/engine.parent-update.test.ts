@@ -12,12 +12,12 @@ const OPTIONS = { slotsMax: 4, slotsBehindMax: 4, bytesMax: 2 ** 26, shredsPerSl
 const MARKER = encodeBlockMarker({ variant: 'update-parent', parentSlot: 8, parentBlockId: new Uint8Array(32) })
 
 /** The data shreds of a slot: a batch of about so many bytes, a change of the parent, and another batch. */
-function makeSlot(firstBytes: number) {
-  const { dataSets } = makeBlock({ slot: 10, parentSlot: 9, batchBytes: [firstBytes, 500] }, createRandom(1))
+function makeSlot(firstBytes: number, slot = 10) {
+  const { dataSets } = makeBlock({ slot, parentSlot: 9, batchBytes: [firstBytes, 500] }, createRandom(1))
   const [first, second] = dataSets
   assert.ok(first && second)
   const { sets } = makeShreds({
-    ...{ slot: 10, parentSlot: 9, version: VERSION, batches: [first.bytes, MARKER, second.bytes] },
+    ...{ slot, parentSlot: 9, version: VERSION, batches: [first.bytes, MARKER, second.bytes] },
     ...{ chainedRoot: new Uint8Array(32), leader: LEADER },
   })
   const firstSets = sets.length - 2
@@ -80,5 +80,15 @@ test('what came before a change of the parent was delivered in time', () => {
     events.map(({ kind }) => kind),
     ['data-set', 'marker', 'data-set', 'slot-completed'],
   )
+  assert.equal(engine.counts.dataSetsVoid, 0)
+})
+
+test('a change of the parent makes nothing void in later slots', () => {
+  const { engine, events, push } = open()
+  for (let slot = 10; slot < 20; slot++) {
+    const { first, rest } = makeSlot(500, slot)
+    push([...first, ...rest])
+  }
+  assert.equal(events.filter(({ kind }) => kind === 'data-set').length, 20)
   assert.equal(engine.counts.dataSetsVoid, 0)
 })
