@@ -18,17 +18,18 @@ describe('the page during outages', { concurrency: true, timeout: 240_000, ...NE
   test('stream interrupted for ten seconds: resumes, reports late frames and misses none', async () => {
     await using rig = await startPageRig()
     const page = await openLive(browser, rig)
+    const blockBefore = Number(await statOf(page, 'block'))
     await rig.proxy.disable()
     await untilState(page, 'resuming')
     await pause(CUT_MS)
     await rig.proxy.enable()
-    await untilState(page, 'live')
     const message = await incident(page, /Connected again after/)
+    const missed = Number(await statOf(page, 'block')) - blockBefore
     const [, awayS, frames, blocks] =
       /after (\d+)(?:\.\d)? s: ([\d,]+) messages of (\d+) blocks came late, none is missing/.exec(message) ?? []
     assert.ok(Number(awayS) >= CUT_MS / 1000, message)
-    // A block each 200 ms was missed, and each comes with several frames.
-    assert.ok(Number(blocks) >= 30, message)
+    // Most blocks were missed, some may have come just before and after; each comes with several frames.
+    assert.ok(Number(blocks) > missed / 2 && Number(blocks) > 5, `${missed} block numbers later: ${message}`)
     assert.ok(Number(frames?.replace(',', '')) > Number(blocks), message)
     assert.equal(await statOf(page, 'gaps'), '0')
     assert.notEqual(await statOf(page, 'replayed'), '0')

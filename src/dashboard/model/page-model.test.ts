@@ -45,6 +45,22 @@ describe('the page’s model', () => {
     assert.deepEqual(model.tps.summary('5m', START_MS + 10_500), { now: 500, average: 300, peak: 500 })
   })
 
+  test('a long replay is reported as a whole, also where no live message follows', () => {
+    const model = started()
+    model.apply({ kind: 'connection', state: 'waiting', code: 1006, reason: '', retryInMs: 500 }, START_MS)
+    model.apply({ kind: 'connection', state: 'open', resumed: true, hello: HELLO }, START_MS + 10_000)
+    const arrivals = [11_000, 12_000, 13_000]
+    for (const [at, afterMs] of arrivals.entries()) {
+      model.apply(data(at + 2, 'ContentionData', contention(at + 2), 'replay'), START_MS + afterMs)
+      model.tick(START_MS + afterMs + 900)
+    }
+    assert.equal(model.facts().replaying, true)
+    model.tick(START_MS + 15_000)
+    assert.equal(model.facts().replaying, false)
+    assert.match(model.incidents.list()[0]?.text ?? '', /: 3 messages of 3 blocks came late, none is missing/)
+    assert.equal(model.facts().replayed, 3)
+  })
+
   test('another proposal of a number replaces the figures of the one before it', () => {
     const model = started()
     const sibling = {

@@ -24,9 +24,10 @@ export type PageFacts = {
   readonly replayed: number
 }
 
-type Replay = { frames: number; blocks: number; readonly openedMs: number }
+/** `lastMs`: when its last frame came, or the connection was opened. */
+type Replay = { frames: number; blocks: number; lastMs: number }
 
-/** A replay ends with the first live frame, or after this long without one. */
+/** A replay ends with the first live frame, or after this long without any. */
 const REPLAY_OVER_MS = 1500
 const CONFLICTS_MAX = 300
 /** Interruptions whose incidents are taken from the history. */
@@ -80,7 +81,7 @@ export class PageModel {
 
   /** Time has passed: late data becomes an incident. */
   tick(nowMs: number): void {
-    if (this.#replay !== undefined && nowMs - this.#replay.openedMs > REPLAY_OVER_MS) this.#endReplay(nowMs)
+    if (this.#replay !== undefined && nowMs - this.#replay.lastMs > REPLAY_OVER_MS) this.#endReplay(nowMs)
     const lastDataMs = this.#lastDataMs
     if (this.#isStale || this.#connection !== 'open' || lastDataMs === undefined || nowMs - lastDataMs <= STALE_MS)
       return
@@ -156,7 +157,7 @@ export class PageModel {
       const fromMs = this.#hello === undefined ? 0 : (this.#lostAtMs ?? nowMs) - STALE_MS
       this.#away = [...this.#away, { fromMs, toMs: nowMs }].slice(-AWAY_MAX)
       this.#hello = event.hello
-      if (event.resumed) this.#replay = { frames: 0, blocks: 0, openedMs: nowMs }
+      if (event.resumed) this.#replay = { frames: 0, blocks: 0, lastMs: nowMs }
       else if (this.#lostAtMs !== undefined) this.#reportReconnect(nowMs, 'warn', 'continued from a snapshot')
       return
     }
@@ -182,7 +183,10 @@ export class PageModel {
 
   #applyData(event: DataEvent, nowMs: number): void {
     if (event.origin === 'live') this.#endReplay(nowMs)
-    else if (event.origin === 'replay' && this.#replay !== undefined) this.#replay.frames += 1
+    else if (event.origin === 'replay' && this.#replay !== undefined) {
+      this.#replay.frames += 1
+      this.#replay.lastMs = nowMs
+    }
     this.#seq = event.seq
     // A snapshot has earlier data and does not show that new data arrives.
     if (event.origin !== 'snapshot' || this.#lastDataMs === undefined) this.#markFresh(nowMs)
