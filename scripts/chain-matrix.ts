@@ -5,7 +5,7 @@ export type ChainMatrix = {
   readonly isFull: boolean
   readonly seed: number
   /** Runs these files with the variables of the environment. */
-  readonly run: (files: readonly string[]) => Promise<TestTally>
+  readonly run: (files: string[]) => Promise<TestTally>
   readonly report: (line: string) => void
 }
 
@@ -20,7 +20,7 @@ export async function runChainMatrix(tally: TestTally, { isFull, seed, run, repo
   for (const cell of cells) {
     report(`\n-- localnet as ${cell}; to repeat: SLUICE_TEST_CHAIN=${cell}`)
     const { passed, failures, skips } = await withVariables({ SLUICE_TEST_CHAIN: cell, SLUICE_FULL: undefined }, () =>
-      run(isFull ? CHAIN_TESTS : SHORT_CHAIN_TESTS),
+      run([...(isFull ? CHAIN_TESTS : SHORT_CHAIN_TESTS)]),
     )
     total.passed += passed
     total.failures.push(...failures.map((failure) => `${cell}: ${failure}`))

@@ -3,7 +3,7 @@
  *
  *     npm test                    everything, in its short form, seeded
  *     npm test -- src/access      only the tests under a path
- *     npm run test:full           everything in its long form with a new seed, which is printed; repetitions a fifth of their full counts, or SLUICE_FULL_SHARE
+ *     npm run test:full           everything in its long form with a new seed, which is printed; repetitions a tenth of their full counts, or SLUICE_FULL_SHARE
  *     npm run test:full -- FILE   one file with full counts
  *     npm run test:full -- --continue   the rest of an interrupted long run: files that passed on the same code are left out
  */
@@ -20,11 +20,8 @@ import { runAgain } from './run-again.ts'
 import { runTests, type TestTally } from './run-tests.ts'
 import { prepareTestPackages } from './test-packages.ts'
 
-/** Files of a long run that are run again alone: their figures are strict, and they ran beside each other. */
-const FULL_FILES_AGAIN_MAX = 12
-
 /** Of the full counts of repetitions when all files run in their long form, so that it ends within two hours on two cores. Each run has another seed. */
-const FULL_SHARE = '0.2'
+const FULL_SHARE = '0.1'
 
 const root = join(import.meta.dirname, '..')
 const { values, positionals } = parseArgs({
@@ -55,7 +52,7 @@ process.env['NODE_COMPILE_CACHE'] ??= join(root, 'node_modules/.cache/sluice')
 const failedSteps: string[] = []
 let missingNeeds: string[] = []
 let tally: TestTally = { passed: 0, failures: [], skips: [] }
-let unstable: string[] = []
+const unstable: string[] = []
 
 await step('needs', () => {
   missingNeeds = prepareTestNeeds(report)
@@ -88,20 +85,18 @@ await step('tests', async () => {
   }
   if (passedFiles !== undefined && passedFiles.before.files > 0)
     report(`${passedFiles.before.files} files with ${passedFiles.before.tests} tests have passed in earlier parts`)
-  tally = await runTests({
-    ...options,
-    patterns: isComplete ? ['{src,test}/**/*.test.ts'] : positionals.map(toPattern),
-  })
-  if (isComplete) {
-    const runAlone = (file: string) => runTests({ ...options, patterns: [file], concurrency: 1 })
-    const settled = await runAgain(tally, runAlone, report, values.full ? FULL_FILES_AGAIN_MAX : undefined)
-    unstable = settled.unstable
-    tally.failures = settled.failures
+  const runAlone = (file: string) => runTests({ ...options, patterns: [file], concurrency: 1 })
+  /** Files that failed beside others run again alone. */
+  async function runSettled(patterns: string[]): Promise<TestTally> {
+    const first = await runTests({ ...options, patterns })
+    const settled = await runAgain(first, runAlone, report)
+    unstable.push(...settled.unstable)
+    return { ...first, failures: settled.failures }
   }
   if (isComplete) {
-    const run = (files: readonly string[]) => runTests({ ...options, patterns: [...files] })
-    tally = await runChainMatrix(tally, { isFull: values.full, seed: Number(seed), run, report })
-  }
+    const all = await runSettled(['{src,test}/**/*.test.ts'])
+    tally = await runChainMatrix(all, { isFull: values.full, seed: Number(seed), run: runSettled, report })
+  } else tally = await runTests({ ...options, patterns: positionals.map(toPattern) })
   tally.passed += passedFiles?.before.tests ?? 0
   const refused = tally.skips.filter((skip) => !mayBeSkipped(skip.reason))
   for (const { test, reason } of tally.skips) report(`SKIPPED  ${test}: ${reason}`)

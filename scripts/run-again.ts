@@ -1,7 +1,7 @@
 import type { TestTally } from './run-tests.ts'
 
 /** More failed files than this are not caused by a busy machine. */
-const FILES_MAX = 6
+const FILES_MAX = 12
 const TIMES = 2
 
 /**
@@ -12,12 +12,11 @@ export async function runAgain(
   tally: TestTally,
   runAlone: (file: string) => Promise<TestTally>,
   report: (line: string) => void,
-  filesMax = FILES_MAX,
 ): Promise<{ failures: string[]; unstable: string[] }> {
   const files = new Set(tally.failures.map(fileOf))
   const unstable: string[] = []
   if (files.size === 0) return { failures: [], unstable }
-  if (files.size > filesMax || [...files].some((file) => !file.endsWith('.test.ts')))
+  if (files.size > FILES_MAX || [...files].some((file) => !file.endsWith('.test.ts')))
     return { failures: tally.failures, unstable }
   for (const file of files) {
     report(`\nAGAIN   ${file}, alone, ${TIMES} times`)

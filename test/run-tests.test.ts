@@ -171,7 +171,7 @@ describe('files that failed in a concurrent run', () => {
   })
 
   test('stay failures when there are many, or when the run was aborted', async () => {
-    const many = ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((name) => `${name}.test.ts: one`)
+    const many = Array.from({ length: 13 }, (_none, at) => `${at}.test.ts: one`)
     for (const failed of [
       many,
       ['no report for 360 s, aborted; still running: a.test.ts'],

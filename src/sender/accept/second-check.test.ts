@@ -87,15 +87,15 @@ test('a nonce that is still another one a slot later is refused, with two readin
 
 test('a limited number of transactions waits for the second check; the others are refused after the first', async () => {
   const { clock, check } = open()
-  const reasons: unknown[] = []
-  for (let n = 0; n < 7; n++) void check(2).then((reason) => reasons.push(reason))
+  const reasons: string[] = []
+  for (let n = 0; n < 7; n++) void check(2).then((reason) => reasons.push(String(reason)))
   await clock.advanceAsync(399)
   assert.deepEqual(reasons, ['value', 'value', 'value'])
   await clock.advanceAsync(1)
   assert.equal(reasons.length, 7)
   // Those that waited make room for others.
   await clock.advanceAsync(1000)
-  void check(3).then((reason) => reasons.push(reason))
+  void check(3).then((reason) => reasons.push(String(reason)))
   await clock.advanceAsync(399)
   assert.equal(reasons.length, 7)
   await clock.advanceAsync(1)
