@@ -2,6 +2,7 @@ import { setBounded } from '../../../core/bounded-map.ts'
 import type { TimeSlices } from '../../../platform/process/time-slices.ts'
 import type { Chain } from '../../chain/model.ts'
 import { type Json, JsonText } from '../json.ts'
+import { createIndexText, type IndexText } from './index-text.ts'
 
 /** The slots of each leader in an epoch, counted from its first slot: of all leaders, or of one. */
 export type LeaderSchedules = (request: ScheduleRequest, slices: TimeSlices) => Promise<Json>
@@ -19,9 +20,15 @@ const STEP_SLOTS = 4096
 /** Makes the schedule of an epoch once, in slices. It never changes. */
 export function createLeaderSchedules(): LeaderSchedules {
   const known = new Map<number, Promise<Schedule>>()
+  let indexText: Promise<IndexText> | undefined
+
+  async function makeSchedule(chain: Chain, epoch: number, slices: TimeSlices): Promise<Schedule> {
+    indexText ??= createIndexText(chain.slotsPerEpoch, slices)
+    return await readSchedule(chain, epoch, { indexText: await indexText, slices })
+  }
 
   function scheduleOf(chain: Chain, epoch: number, slices: TimeSlices): Promise<Schedule> {
-    const schedule = known.get(epoch) ?? readSchedule(chain, epoch, slices)
+    const schedule = known.get(epoch) ?? makeSchedule(chain, epoch, slices)
     known.delete(epoch)
     // The one that was not requested for longest makes room.
     setBounded(known, epoch, schedule, EPOCHS_MAX)
@@ -36,18 +43,25 @@ export function createLeaderSchedules(): LeaderSchedules {
   }
 }
 
-async function readSchedule(chain: Chain, epoch: number, slices: TimeSlices): Promise<Schedule> {
+async function readSchedule(
+  chain: Chain,
+  epoch: number,
+  { indexText, slices }: { readonly indexText: IndexText; readonly slices: TimeSlices },
+): Promise<Schedule> {
   const texts = new Map<string, string[]>()
   const firstSlot = epoch * chain.slotsPerEpoch
-  for (let start = 0; start < chain.slotsPerEpoch; start += STEP_SLOTS) {
-    if (slices.isSpent()) await slices.yield()
-    const length = Math.min(STEP_SLOTS, chain.slotsPerEpoch - start)
-    const indexes = Array.from({ length }, (_none, at) => start + at)
-    for (const [leader, own] of Map.groupBy(indexes, (index) => chain.leaderOf(firstSlot + index))) {
-      const text = texts.get(leader)
-      if (text === undefined) texts.set(leader, [own.join()])
-      else text.push(own.join())
-    }
+  let runStart = 0
+  let leader = chain.leaderOf(firstSlot)
+  for (let index = 1; index <= chain.slotsPerEpoch; index++) {
+    if (index % STEP_SLOTS === 0 && slices.isSpent()) await slices.yield()
+    const next = index < chain.slotsPerEpoch ? chain.leaderOf(firstSlot + index) : undefined
+    if (next === leader) continue
+    const runs = texts.get(leader)
+    const run = indexText(runStart, index)
+    if (runs === undefined) texts.set(leader, [run])
+    else runs.push(run)
+    if (next !== undefined) leader = next
+    runStart = index
   }
-  return new Map([...texts].map(([leader, text]) => [leader, new JsonText(`[${text.join()}]`)]))
+  return new Map([...texts].map(([leader, runs]) => [leader, new JsonText(`[${runs.join()}]`)]))
 }
