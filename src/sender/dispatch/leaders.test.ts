@@ -269,6 +269,32 @@ test('with short epochs as many slots are requested as the next epoch allows, an
   assert.ok(calls < 40, `${calls} calls`)
 })
 
+test('a schedule that is shorter than what is known, after failures, does not replace it', async () => {
+  const clock = createManualClock()
+  const slot = () => 1000 + Math.floor(clock.monotonicMs() / 400)
+  let isAway = false
+  const lengths: number[] = []
+  const callNode = async (method: string, params: readonly unknown[]) => {
+    if (isAway) return undefined
+    if (method === 'getClusterNodes') return [{ pubkey: A, tpuQuic: '10.0.0.1:8009' }]
+    lengths.push(Number(params[1]))
+    return Array.from({ length: Number(params[1]) }, () => A)
+  }
+  using leaders = startLeaders({ callNode, slot, slotMs: () => 400, clock, allowPrivate: true })
+  await clock.advanceAsync(315_000)
+  // The schedule is to be renewed within the outage.
+  isAway = true
+  await clock.advanceAsync(20_000)
+  isAway = false
+  await clock.advanceAsync(2500)
+  isAway = true
+  assert.deepEqual(lengths, [1000, 32])
+  for (let seconds = 0; seconds < 40; seconds++) {
+    await clock.advanceAsync(1000)
+    assert.equal(leaders.next(1).length, 1, `after ${seconds} s`)
+  }
+})
+
 test('a time holds twice as many leaders when slots are half as long', () => {
   assert.deepEqual([leadersWithin(12_800, 400), leadersWithin(12_800, 200), leadersWithin(12_800, 350)], [8, 16, 10])
 })

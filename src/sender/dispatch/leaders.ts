@@ -109,7 +109,9 @@ export function startLeaders({ callNode, slot, slotMs, clock, allowPrivate }: Le
         requestedMax = isSchedule
           ? Math.min(REQUESTED_SLOTS_MAX, 2 * requested)
           : Math.max(REQUESTED_SLOTS_MIN, Math.floor(requested / 2))
-        if (isSchedule) {
+        // After failures less is requested than is known already.
+        const isShorter = now >= firstSlot && isSchedule && now + response.length < firstSlot + schedule.length
+        if (isSchedule && !isShorter) {
           firstSlot = now
           schedule = response as string[]
           found = { slot: -1, byCount: new Map() }
