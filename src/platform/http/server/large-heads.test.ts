@@ -11,9 +11,9 @@ const HEAD_BYTES = 256 * 1024
 const BEGIN = `GET /?${'a'.repeat(HEAD_BYTES)}`
 const END = ' HTTP/1.1\r\nHost: a\r\n\r\n'
 
-const start = (): Promise<HttpServer> =>
+const start = (listen: { plaintext?: 'behind-proxy' } = {}): Promise<HttpServer> =>
   startHttpServer(
-    { listen: { host: '127.0.0.1', port: 0 }, headerBytesMax: HEAD_BYTES + 1024 },
+    { listen: { host: '127.0.0.1', port: 0, ...listen }, headerBytesMax: HEAD_BYTES + 1024 },
     {
       log: silentLogger,
       async onRequest(request, response) {
@@ -48,6 +48,16 @@ test('one address has at most 8 MiB of large heads that are not complete, and ge
   for (const { socket } of again) socket.write(END)
   await until('all are served', () => again.every(({ text }) => text.endsWith('}')))
   for (const { socket } of again) socket.destroy()
+})
+
+test('behind a proxy all peers have one address, and are limited together only', async () => {
+  await using server = await start({ plaintext: 'behind-proxy' })
+  const clients = Array.from({ length: 50 }, () => client(server, BEGIN))
+  const last = client(server, BEGIN + END)
+  await until('one more is served', () => last.text.endsWith('}'))
+  for (const { socket } of clients) socket.write(END)
+  await until('all are served', () => clients.every(({ text }) => /^HTTP\/1.1 200 [^]*}$/.test(text)), 10_000)
+  for (const { socket } of [...clients, last]) socket.destroy()
 })
 
 test('complete heads and bodies are not counted', async () => {

@@ -6,15 +6,20 @@ import { peerKey } from '../../net/connection-caps.ts'
 /** A head of up to so many bytes is not counted: the number of connections limits these. */
 const FREE_BYTES = 16 * 1024
 /** Bytes of heads that have begun and are not complete: of all peers, and of one. */
-const MAXIMA = { total: 64 * 1024 * 1024, key: 8 * 1024 * 1024 }
+const TOTAL_BYTES = 64 * 1024 * 1024
+const PEER_BYTES = 8 * 1024 * 1024
 /** Peers with such a head at a time. */
 const PEERS_MAX = 4096
 
 /**
  * Limits the memory of large heads while they are incomplete: nothing is known of their sender, and the runtime holds what has come. Calls `refuse`
- * for a connection whose head is beyond the limit.
+ * for a connection whose head is beyond the limit. Behind a proxy all connections have one peer, which may hold as much as all peers.
  */
-export function limitLargeHeads(http: Server, refuse: (socket: Socket) => void): void {
+export function limitLargeHeads(
+  http: Server,
+  { isBehindProxy, refuse }: { readonly isBehindProxy: boolean; refuse(socket: Socket): void },
+): void {
+  const maxima = { total: TOTAL_BYTES, key: isBehindProxy ? TOTAL_BYTES : PEER_BYTES }
   const held = new HeldAmounts(createHeldMemory({ threads: 1, keysMax: PEERS_MAX }), 0)
   const newest = new WeakMap<Socket, IncomingMessage>()
   http.on('request', (request: IncomingMessage) => newest.set(request.socket, request))
@@ -40,7 +45,7 @@ export function limitLargeHeads(http: Server, refuse: (socket: Socket) => void):
       bytes += chunk.length
       if (bytes <= FREE_BYTES) return
       const more = bytes - heldBytes
-      if (held.take(key, more, MAXIMA) === undefined) heldBytes = bytes
+      if (held.take(key, more, maxima) === undefined) heldBytes = bytes
       else {
         socket.off('data', onData)
         refuse(socket)

@@ -107,7 +107,8 @@ export async function startHttpServer(given: HttpServerOptions, deps: HttpServer
   // Upgraded connections have their own rules for slow readers.
   const http = createHttp(options, deps, { queue, onUpgraded: (socket) => stalls.forget(socket) })
   continueInTurn(http, (request) => queue.hasEnded(request.socket) || refuseHead(request, options) !== undefined)
-  if (options.headerBytesMax > DEFAULTS.headerBytesMax) limitLargeHeads(http, refuseLargeHead)
+  if (options.headerBytesMax > DEFAULTS.headerBytesMax)
+    limitLargeHeads(http, { isBehindProxy: options.listen.plaintext === 'behind-proxy', refuse: refuseLargeHead })
   const fastPath = createFastPath(http, () => draining, options, { ...deps, clock })
   http.on('request', (request: IncomingMessage, response: ServerResponse) => {
     // The runtime would keep what comes behind the last request until its response is read.
