@@ -223,8 +223,8 @@ export class ServerWsConnection implements WsConnection, WsSocketOwner {
   /** Called at every beat. Terminates the connection and returns false when its peer was silent for too long. */
   beat(heartbeat: WsHeartbeat): boolean {
     // A ping must not come within a frame. Until its end the stall timer watches the peer. Nor before the response to a request: Solana's blocking Rust
-    // client takes the first frame after a subscribe for its response.
-    if (this.#writer.isSending || this.#responsesDue > 0) {
+    // client takes the first frame after a subscribe for its response. Nor while nothing is read: its pong would not be.
+    if (this.#writer.isSending || this.#responsesDue > 0 || this.#ws.isPaused) {
       this.#silence.heard()
       return true
     }

@@ -310,6 +310,31 @@ test('reads nothing more for the time of a pause, and closes in order within it'
   other.terminate()
 })
 
+test('a peer that is not read for a long time is not silent', async () => {
+  let ended = 0
+  await using server = await start(
+    { pingMs: 1000 },
+    {
+      onDead: () => (ended += 1),
+      onConnection(connection) {
+        connection.onMessage((text) => {
+          connection.pauseReading(60_000)
+          connection.send(text)
+        })
+      },
+    },
+  )
+  const client = await open(server.url)
+  client.send('first')
+  await once(client, 'message')
+  client.send('second')
+  for (let period = 0; period < 59; period++) server.clock.advance(1000)
+  assert.equal(ended, 0)
+  server.clock.advance(1000)
+  assert.equal(String((await once(client, 'message'))[0]), 'second')
+  client.terminate()
+})
+
 test('replies to pings', async () => {
   await using server = await start()
   const client = await open(server.url)
