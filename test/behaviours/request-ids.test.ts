@@ -43,9 +43,14 @@ test('the request id of a refusal on each interface is found by logs tail --requ
       .map((line) => JSON.parse(line) as Line)
   }
   const found = async (requestId: string, fields: Line) => {
-    const [line, ...more] = await find(requestId)
+    let lines: Line[] = []
+    // The thread of a service hands its line over a moment after the response.
+    await until(`a line of ${requestId} is found: ${JSON.stringify(fields)}`, async () => {
+      lines = await find(requestId)
+      return lines.length > 0
+    })
+    const [line = {}, ...more] = lines
     assert.deepEqual(more, [])
-    assert.ok(line !== undefined, `nothing is found for ${requestId}: ${JSON.stringify(fields)}`)
     assert.doesNotMatch(JSON.stringify(line), /slc_nothing|slc_[0-9A-Za-z]{38}/)
     for (const [name, value] of Object.entries({ request_id: requestId, msg: 'refused', ...fields }))
       assert.equal(line[name], value, JSON.stringify(line))

@@ -163,6 +163,24 @@ test('a query that fails before its result is sent returns its error and no rows
   assert.deepEqual([response.ok, response.ok || response.type], [false, 'CANNOT_PARSE_TEXT'])
 })
 
+test('a reader that waits when the last rows are already read gets the end of the result', async () => {
+  using opened = await openQueryDatabase()
+  const yieldTurn = () => new Promise<void>((resolve) => void setImmediate(resolve))
+  const slices = { granted: 0, open: () => ({ isSpent: () => true, yield: yieldTurn }) }
+  const runner = createQueryRunner(opened.database, HELD, { slices })
+  const response = await runner.run(1, { ...job(LARGE, 600), defaultFormat: 'TabSeparated' }, 'one')
+  assert.ok(response.ok && response.end === undefined)
+  for (let bytes = response.first.byteLength; ; ) {
+    const read = await runner.read(1)
+    assert.ok(read.ok)
+    bytes += read.part.byteLength
+    assert.ok(read.part.byteLength > 0 || read.end !== undefined, 'no rows and no end')
+    if (read.end === undefined) continue
+    assert.equal(read.end.bytes, bytes)
+    break
+  }
+})
+
 /** The engine's stream of a statement that failed or was interrupted ends like one that is complete. */
 test('a query that fails or is stopped after its first parts were read ends with its error', async () => {
   using opened = await openQueryDatabase()

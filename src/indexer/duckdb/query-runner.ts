@@ -39,8 +39,8 @@ type Running = {
   hasRun: boolean
 }
 
-/** A result that is not read to its end. `end` is undefined while its statement runs. */
-type Unread = { readonly result: HeldResult; end: ResultEnd | undefined }
+/** A result that is not read to its end. `end` is undefined while its statement runs; `ended` resolves when it is over, with its failure if it has failed. */
+type Unread = { readonly result: HeldResult; end: ResultEnd | undefined; ended: Promise<QueryFailure | undefined> }
 
 /** A statement that still waits for a thread does not receive an interrupt, so it is repeated until the statement ends. */
 const REPEAT_MS = 100
@@ -113,11 +113,11 @@ export function createQueryRunner(
       const { bytesMax } = job.limits
       const windowBytes = job.isHeld ? Number.POSITIVE_INFINITY : WINDOW_BYTES
       const result = new HeldResult({ owner, bytesMax, windowBytes }, budget)
-      const open: Unread = { result, end: undefined }
       let head: ResultHead | undefined
-      const executed = execute(id, query, job, result, (given) => (head = given)).then(
+      const ended = execute(id, query, job, result, (given) => (head = given)).then(
         (end) => {
           open.end = end
+          return undefined
         },
         (error: unknown) => {
           // Nothing is sent yet unless the result was larger than the window.
@@ -129,11 +129,12 @@ export function createQueryRunner(
           return failed
         },
       )
-      const failed = await Promise.race([executed, result.full])
+      const open: Unread = { result, end: undefined, ended }
+      const failed = await Promise.race([ended, result.full])
       if (failed !== undefined) return failed
       const first = result.read()
       if (open.end === undefined || result.bytes > 0) unread.set(id, open)
-      if (open.end === undefined) executed.catch(() => {})
+      if (open.end === undefined) ended.catch(() => {})
       return { ok: true, head: head as ResultHead, first, end: open.end }
     },
     async read(id) {
@@ -141,6 +142,12 @@ export function createQueryRunner(
       if (open === undefined) return STOPPED.cancelled
       try {
         const part = await open.result.next()
+        // Everything was read before the statement has ended: its end comes a moment later.
+        const failed = part.byteLength === 0 ? await open.ended : undefined
+        if (failed !== undefined) {
+          unread.delete(id)
+          return failed
+        }
         const isLast = open.end !== undefined && open.result.bytes === 0
         if (isLast) unread.delete(id)
         return { ok: true, part, end: isLast ? open.end : undefined }
