@@ -12,12 +12,13 @@ import { randomInt } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { MEASURING_TESTS } from '../test/measuring-tests.ts'
 import { RECORDED_DATA_SKIP } from '../test/recorded-data.ts'
 import { runChainMatrix } from './chain-matrix.ts'
 import { prepareTestNeeds } from './needs.ts'
 import { codeOf, openPassedFiles } from './passed-files.ts'
 import { runAgain } from './run-again.ts'
-import { runTests, type TestTally } from './run-tests.ts'
+import { runTests, type TestOptions, type TestTally } from './run-tests.ts'
 import { prepareTestPackages } from './test-packages.ts'
 
 /** Of the full counts of repetitions when all files run in their long form, so that it ends within two hours on two cores. Each run has another seed. */
@@ -51,7 +52,8 @@ process.env['NODE_COMPILE_CACHE'] ??= join(root, 'node_modules/.cache/sluice')
 
 const failedSteps: string[] = []
 let missingNeeds: string[] = []
-let tally: TestTally = { passed: 0, failures: [], skips: [] }
+const NO_TESTS: TestTally = { passed: 0, failures: [], skips: [] }
+let tally = NO_TESTS
 const unstable: string[] = []
 
 await step('needs', () => {
@@ -86,15 +88,19 @@ await step('tests', async () => {
   if (passedFiles !== undefined && passedFiles.before.files > 0)
     report(`${passedFiles.before.files} files with ${passedFiles.before.tests} tests have passed in earlier parts`)
   const runAlone = (file: string) => runTests({ ...options, patterns: [file], concurrency: 1 })
-  /** Files that failed beside others run again alone. */
-  async function runSettled(patterns: string[]): Promise<TestTally> {
-    const first = await runTests({ ...options, patterns })
+  /** What failed runs again, alone. */
+  async function runSettled(patterns: string[], changes: Partial<TestOptions> = {}): Promise<TestTally> {
+    const first = await runTests({ ...options, ...changes, patterns })
     const settled = await runAgain(first, runAlone, report)
     unstable.push(...settled.unstable)
     return { ...first, failures: settled.failures }
   }
   if (isComplete) {
-    const all = await runSettled(['{src,test}/**/*.test.ts'])
+    const alone = values.full ? MEASURING_TESTS : []
+    const isPassed = (path: string) => alone.includes(path) || options.isPassed(path)
+    const measured = alone.length === 0 ? NO_TESTS : await runSettled([...alone], { concurrency: 1 })
+    const others = await runSettled(['{src,test}/**/*.test.ts'], { isPassed })
+    const all = joinTallies(measured, others)
     tally = await runChainMatrix(all, { isFull: values.full, seed: Number(seed), run: runSettled, report })
   } else tally = await runTests({ ...options, patterns: positionals.map(toPattern) })
   tally.passed += passedFiles?.before.tests ?? 0
@@ -122,6 +128,14 @@ async function step(name: string, run: () => boolean | Promise<boolean>): Promis
   if (!passed) failedSteps.push(name)
   report(`== ${name}: ${passed ? 'ok' : 'FAILED'} in ${((performance.now() - startedMs) / 1000).toFixed(1)} s`)
   return passed
+}
+
+function joinTallies(one: TestTally, other: TestTally): TestTally {
+  return {
+    passed: one.passed + other.passed,
+    failures: [...one.failures, ...other.failures],
+    skips: [...one.skips, ...other.skips],
+  }
 }
 
 function runTool(tool: string, ...args: string[]): boolean {

@@ -15,7 +15,7 @@ export async function createIndexText(count: number, slices: TimeSlices): Promis
     if (slices.isSpent()) await slices.yield()
     writeNumbers(bytes, start, Math.min(start + STEP, count))
   }
-  return (from, to) => bytes.latin1Slice(bytesBefore(from), Math.max(bytesBefore(from), bytesBefore(to) - 1))
+  return (from, to) => bytes.toString('latin1', bytesBefore(from), Math.max(bytesBefore(from), bytesBefore(to) - 1))
 }
 
 /** Each number is followed by a comma. */
