@@ -125,7 +125,7 @@ describe('a stream whose node is lost', () => {
   })
 
   it('moves to the other node when its own refuses the credential of the gateway, or lacks the method', async () => {
-    for (const code of [GrpcCode.unauthenticated, GrpcCode.unimplemented]) {
+    for (const code of [GrpcCode.unauthenticated, GrpcCode.permissionDenied, GrpcCode.unimplemented]) {
       const from = served.length
       const stream = await begin({ grpcResume: true })
       await until('its node has the request', () => served[from]?.requests.length === 1)
