@@ -214,6 +214,8 @@ for (const [what, path, code] of [
   ['UNAUTHENTICATED', GET_SLOT, 16],
   ['PERMISSION_DENIED', GET_SLOT, 7],
   ['PERMISSION_DENIED for a stream', SUBSCRIBE, 7],
+  ['RESOURCE_EXHAUSTED', GET_SLOT, 8],
+  ['RESOURCE_EXHAUSTED for a stream', SUBSCRIBE, 8],
   ['UNIMPLEMENTED', SUBSCRIBE, 12],
   ['UNAVAILABLE', SUBSCRIBE, 14],
   ['a web page', GET_SLOT, undefined],
@@ -302,8 +304,8 @@ test('a method that a node lacks, and a request that it refuses, keep no other c
   for (const [path, code] of [
     ['/geyser.Geyser/SubscribeReplayInfo', 12],
     ['/geyser.Geyser/SubscribeDeshred', 7],
+    ['/geyser.Geyser/SubscribeDeshred', 8],
     [SUBSCRIBE, 3],
-    [SUBSCRIBE, 8],
   ] as const) {
     node.onGrpcCall = (call) => call.end({ code, message: 'x' })
     const { node: used, stream } = await open(path)

@@ -264,11 +264,14 @@ function isFaultOfNode(end: GrpcEnd, { path, isStream }: Pick<OpenedCall, 'path'
   return path === SUBSCRIBE && (code === GrpcCode.unavailable || code === GrpcCode.unimplemented)
 }
 
-/** Why a node has refused the gateway rather than the customer of the call: for the credential that all calls carry. */
-export function grpcRefusalOf({ status, isFromServer }: GrpcEnd): 'credential' | undefined {
+/**
+ * Why a node has refused the gateway rather than the customer of the call: for the credential that all calls carry, or for a limit that they share. A call
+ * that ends with RESOURCE_EXHAUSTED after it has begun ends for what its customer does.
+ */
+export function grpcRefusalOf({ status, isFromServer, isTrailersOnly }: GrpcEnd): 'credential' | 'limit' | undefined {
   if (!isFromServer) return undefined
-  const isRefusal = status.code === GrpcCode.unauthenticated || status.code === GrpcCode.permissionDenied
-  return isRefusal ? 'credential' : undefined
+  if (status.code === GrpcCode.unauthenticated || status.code === GrpcCode.permissionDenied) return 'credential'
+  return status.code === GrpcCode.resourceExhausted && isTrailersOnly === true ? 'limit' : undefined
 }
 
 function reasonOf({ cause }: GrpcLoss): LossReason {

@@ -214,6 +214,16 @@ test('a call at a node that refuses the gateway ends with UNAVAILABLE, and is ch
   }
 })
 
+test('a call that a limit of the node refuses ends with UNAVAILABLE and is not charged; one that the node had begun ends with its status', async () => {
+  for (const isTrailersOnly of [true, false]) {
+    const on = openCalls()
+    const status = { code: GrpcCode.resourceExhausted, message: 'rate limit exceeded' }
+    const opened = await endPing(on, { status, isFromServer: true, isTrailersOnly })
+    assert.equal(opened.ended[0]?.code, isTrailersOnly ? GrpcCode.unavailable : GrpcCode.resourceExhausted)
+    assert.deepEqual([on.charges(), on.warned], [isTrailersOnly ? 0 : 1, []])
+  }
+})
+
 test('the number of open unary calls is limited at shared nodes; at the nodes of one subscription nobody else needs the streams', async () => {
   for (const hasOwnNodes of [false, true]) {
     const on = openCalls({ hasOwnNodes })

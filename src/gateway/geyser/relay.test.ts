@@ -42,6 +42,12 @@ function openCall() {
   }
 }
 
+function endWithTrailersOnly(stream: DecodedStream): void {
+  const onEnd = stream.onEnd.bind(stream)
+  stream.onHeaders = () => {}
+  stream.onEnd = (listener) => onEnd((end) => listener({ ...end, isTrailersOnly: true }))
+}
+
 /** A relay that has lost its first node and waits for `found`. */
 function openRelay({
   hasHeaders = true,
@@ -52,7 +58,7 @@ function openRelay({
   const errors: unknown[] = []
   call.end = (status) => void statuses.push(status)
   const [first, second] = [openStream(), openStream()]
-  if (!hasHeaders) first.onHeaders = () => {}
+  if (!hasHeaders) endWithTrailersOnly(first)
   const searching = Promise.withResolvers<object | undefined>()
   const ends: unknown[] = []
   const relay = new StreamRelay({
@@ -93,6 +99,17 @@ test('a client that disconnects while another node is searched for has no open c
   assert.deepEqual(ends, [undefined], 'there is no call at a node that could be cancelled')
   await find()
   assert.deepEqual([second.isOver, relay.moves, ends.length], [true, 0, 1])
+})
+
+test('a node whose limit refuses a call is given up, and one that ends a call with RESOURCE_EXHAUSTED later is not', async () => {
+  const code = GrpcCode.resourceExhausted
+  for (const hasHeaders of [false, true]) {
+    const passed: number[] = []
+    const opened = openRelay({ hasHeaders, onUpstreamEnd: ({ status }) => void passed.push(status.code) })
+    opened.first.finish({ code })
+    await opened.find()
+    assert.deepEqual([opened.relay.moves, passed], hasHeaders ? [0, [code]] : [1, []])
+  }
 })
 
 test('a node that refuses the gateway or lacks the method is given up; with no other one, its status ends a call of which the client has nothing', async () => {
