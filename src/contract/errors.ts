@@ -24,7 +24,7 @@ const SERVER_ERRORS = {
   'too-large': {
     http: 413,
     jsonRpc: -32413,
-    grpc: 8,
+    grpc: 3,
     close: 1009,
     sentence: 'The request is larger than the limit.',
     fix: 'Send a smaller request; data names the limit and its size, which is null for the limit of a node (nodeRequestBytes).',

@@ -208,12 +208,17 @@ async function startWebServer() {
 }
 
 const SUBSCRIBE = '/geyser.Geyser/Subscribe'
+const GET_SLOT = '/geyser.Geyser/GetSlot'
 
 for (const [what, path, code] of [
-  ['UNAUTHENTICATED', '/geyser.Geyser/GetSlot', 16],
+  ['UNAUTHENTICATED', GET_SLOT, 16],
+  ['PERMISSION_DENIED', GET_SLOT, 7],
+  ['PERMISSION_DENIED for a stream', SUBSCRIBE, 7],
+  ['RESOURCE_EXHAUSTED', GET_SLOT, 8],
+  ['RESOURCE_EXHAUSTED for a stream', SUBSCRIBE, 8],
   ['UNIMPLEMENTED', SUBSCRIBE, 12],
   ['UNAVAILABLE', SUBSCRIBE, 14],
-  ['a web page', '/geyser.Geyser/GetSlot', undefined],
+  ['a web page', GET_SLOT, undefined],
 ] as const) {
   test(`a node that ends calls at once with ${what} does not get all new ones`, async () => {
     using page = await startWebServer()
@@ -230,9 +235,10 @@ for (const [what, path, code] of [
       ],
     })
     const { grpc } = rig.upstreams.shared
+    const isStream = path === SUBSCRIBE
     let atBad = 0
     for (let at = 0; at < 10; at++) {
-      const opened = await grpc.open(path, {}, { isStream: true })
+      const opened = await grpc.open(path, {}, { isStream })
       assert.ok(opened.ok)
       if (opened.node.name === 'good') continue
       atBad += 1
@@ -241,7 +247,7 @@ for (const [what, path, code] of [
     assert.equal(atBad, 1)
     assert.equal(rig.log.filter((line) => line.includes('upstream ends gRPC calls at once')).length, 1)
     clock.advance(100)
-    const again = await grpc.open(path, {}, { isStream: true })
+    const again = await grpc.open(path, {}, { isStream })
     assert.ok(again.ok && again.node.name === 'bad', 'it is tried again')
   })
 }
@@ -262,15 +268,15 @@ test('a unary call clears a refusal of unary calls, but not a refusal of streams
   }
   const recoveries = () => rig.log.filter((line) => line.includes('upstream accepts gRPC calls again')).length
   node.onGrpcCall = (open) => open.end({ code: 16, message: 'x' })
-  await call('/geyser.Geyser/GetSlot', false)
+  await call(GET_SLOT, false)
   node.onGrpcCall = (open) => open.sendHeaders()
-  await call('/geyser.Geyser/GetSlot', false)
+  await call(GET_SLOT, false)
   assert.equal(recoveries(), 1)
 
   node.onGrpcCall = (open) => open.end({ code: 14, message: 'x' })
   await call(SUBSCRIBE, true)
   node.onGrpcCall = (open) => open.sendHeaders()
-  await call('/geyser.Geyser/GetSlot', false)
+  await call(GET_SLOT, false)
   assert.equal(recoveries(), 1)
   await call(SUBSCRIBE, true)
   assert.equal(recoveries(), 2)
@@ -297,8 +303,9 @@ test('a method that a node lacks, and a request that it refuses, keep no other c
   for (let at = 0; at < 2; at++) if ((await open('/a/b')).node.name === 'b') break
   for (const [path, code] of [
     ['/geyser.Geyser/SubscribeReplayInfo', 12],
+    ['/geyser.Geyser/SubscribeDeshred', 7],
+    ['/geyser.Geyser/SubscribeDeshred', 8],
     [SUBSCRIBE, 3],
-    [SUBSCRIBE, 8],
   ] as const) {
     node.onGrpcCall = (call) => call.end({ code, message: 'x' })
     const { node: used, stream } = await open(path)

@@ -176,7 +176,7 @@ export function createGrpcLinks(
       if (isStream || ofNode.refusing === 'calls') accepted(node, ofNode)
     })
     stream.onEnd((end) => {
-      if (!hasBegun && isFaultOfNode(end, path)) refused(node, ofNode, { end, isStream })
+      if (!hasBegun && isFaultOfNode(end, call)) refused(node, ofNode, { end, isStream })
       ofNode.streams.delete(stream)
       ofNode.movable.delete(stream)
       node.openStreams.remove('grpc')
@@ -255,10 +255,23 @@ export function createGrpcLinks(
 }
 
 /** Whether a call that ended without response headers shows that its node takes no such calls; a customer may have caused any other status. */
-function isFaultOfNode({ status: { code }, isFromServer }: GrpcEnd, path: string): boolean {
-  if (!isFromServer) return code !== GrpcCode.cancelled
-  if (code === GrpcCode.unauthenticated) return true
+function isFaultOfNode(end: GrpcEnd, { path, isStream }: Pick<OpenedCall, 'path' | 'isStream'>): boolean {
+  const { code } = end.status
+  if (!end.isFromServer) return code !== GrpcCode.cancelled
+  // Other streams may need a permission of their own, and have a limit of their own.
+  if (isStream && path !== SUBSCRIBE) return code === GrpcCode.unauthenticated
+  if (grpcRefusalOf(end) !== undefined) return true
   return path === SUBSCRIBE && (code === GrpcCode.unavailable || code === GrpcCode.unimplemented)
+}
+
+/**
+ * Why a node has refused the gateway rather than the customer of the call: for the credential that all calls carry, or for a limit that they share. A call
+ * that ends with RESOURCE_EXHAUSTED after it has begun ends for what its customer does.
+ */
+export function grpcRefusalOf({ status, isFromServer, isTrailersOnly }: GrpcEnd): 'credential' | 'limit' | undefined {
+  if (!isFromServer) return undefined
+  if (status.code === GrpcCode.unauthenticated || status.code === GrpcCode.permissionDenied) return 'credential'
+  return status.code === GrpcCode.resourceExhausted && isTrailersOnly === true ? 'limit' : undefined
 }
 
 function reasonOf({ cause }: GrpcLoss): LossReason {

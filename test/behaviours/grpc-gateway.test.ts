@@ -291,9 +291,12 @@ describe('the gRPC server', () => {
     const other = await unary(on.client, '/other.Service/Do', Buffer.alloc(0), tokenMetadata(token))
     assert.equal(other.error?.code, GrpcCode.unimplemented)
     // A status about the gateway's credential is not passed on to the customer.
-    respond = (call) => call.end({ code: GrpcCode.unauthenticated, message: 'No valid auth token' })
-    const refused = await unary(on.client, PING, Buffer.alloc(0), tokenMetadata(token))
-    assert.equal(refused.error?.code, GrpcCode.unavailable)
+    for (const code of [GrpcCode.unauthenticated, GrpcCode.permissionDenied]) {
+      respond = (call) => call.end({ code, message: 'No valid auth token' })
+      const refused = await unary(on.client, PING, Buffer.alloc(0), tokenMetadata(token))
+      assert.equal(refused.error?.code, GrpcCode.unavailable)
+      assert.doesNotMatch(refused.error?.details ?? '', /auth/)
+    }
     respond = () => {}
   })
 

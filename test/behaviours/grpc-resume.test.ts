@@ -125,7 +125,7 @@ describe('a stream whose node is lost', () => {
   })
 
   it('moves to the other node when its own refuses the credential of the gateway, or lacks the method', async () => {
-    for (const code of [GrpcCode.unauthenticated, GrpcCode.unimplemented]) {
+    for (const code of [GrpcCode.unauthenticated, GrpcCode.permissionDenied, GrpcCode.unimplemented]) {
       const from = served.length
       const stream = await begin({ grpcResume: true })
       await until('its node has the request', () => served[from]?.requests.length === 1)
@@ -134,6 +134,23 @@ describe('a stream whose node is lost', () => {
       assert.notEqual(served[from + 1]?.node, served[from]?.node)
       stream.call.cancel()
     }
+  })
+
+  it('opens at the other node when a limit of the first refuses it', async () => {
+    let refused = 0
+    for (const node of nodes) {
+      const serve = node.onGrpcCall
+      node.onGrpcCall = (call) => {
+        if (refused++ > 0) return serve(call)
+        // Once the gateway has the request too.
+        call.onMessage(() => call.end({ code: GrpcCode.resourceExhausted, message: 'max subscription limit exceeded' }))
+      }
+    }
+    const stream = await begin({ grpcResume: true })
+    last().call.send(update(999))
+    await until('it arrived', () => stream.messages.length === 1)
+    assert.deepEqual([refused, stream.used()], [2, 1])
+    stream.call.cancel()
   })
 
   it('resumes at the other node with the same filters, from a slot early enough to miss nothing, and is not charged', async () => {

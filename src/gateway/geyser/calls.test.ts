@@ -181,18 +181,47 @@ test('a unary call whose request the plan refuses is not charged, and its traile
   assert.deepEqual([on.charges(), costOf(opened)], [0, '0'])
 })
 
+/** A call at a node of this name, which ends it. */
+async function endPing(on: ReturnType<typeof openCalls>, end: GrpcEnd, name = 'a') {
+  const opened = await on.ping()
+  opened.request()
+  const atNode = openStream()
+  on.searching.at(-1)?.resolve({ ok: true, stream: atNode.stream, node: { name } })
+  await nextTurn()
+  atNode.end(end)
+  return opened
+}
+
 test('each node that refuses the credential of the gateway is logged, once a minute', async () => {
-  const on = openCalls()
-  for (const name of ['a', 'b', 'a']) {
-    const opened = await on.ping()
-    opened.request()
-    const { stream, end } = openStream()
-    on.searching.at(-1)?.resolve({ ok: true, stream, node: { name } })
-    await nextTurn()
-    end({ status: { code: GrpcCode.unauthenticated }, isFromServer: true })
-    assert.equal(opened.ended[0]?.code, GrpcCode.unavailable)
+  for (const code of [GrpcCode.unauthenticated, GrpcCode.permissionDenied]) {
+    const on = openCalls()
+    for (const name of ['a', 'b', 'a']) await endPing(on, { status: { code }, isFromServer: true }, name)
+    assert.deepEqual(on.warned, [{ upstream: 'a' }, { upstream: 'b' }])
   }
-  assert.deepEqual(on.warned, [{ upstream: 'a' }, { upstream: 'b' }])
+})
+
+test('a call at a node that refuses the gateway ends with UNAVAILABLE, and is charged only where it had begun', async () => {
+  for (const code of [GrpcCode.unauthenticated, GrpcCode.permissionDenied]) {
+    for (const isTrailersOnly of [true, false]) {
+      const on = openCalls()
+      const status = { code, message: 'missing or invalid token' }
+      const opened = await endPing(on, { status, isFromServer: true, isTrailersOnly })
+      assert.equal(opened.ended[0]?.code, GrpcCode.unavailable)
+      assert.doesNotMatch(opened.ended[0]?.message ?? '', /token/)
+      const cost = isTrailersOnly ? 0 : 1
+      assert.deepEqual([on.charges(), costOf(opened)], [cost, `${cost}`])
+    }
+  }
+})
+
+test('a call that a limit of the node refuses ends with UNAVAILABLE and is not charged; one that the node had begun ends with its status', async () => {
+  for (const isTrailersOnly of [true, false]) {
+    const on = openCalls()
+    const status = { code: GrpcCode.resourceExhausted, message: 'rate limit exceeded' }
+    const opened = await endPing(on, { status, isFromServer: true, isTrailersOnly })
+    assert.equal(opened.ended[0]?.code, isTrailersOnly ? GrpcCode.unavailable : GrpcCode.resourceExhausted)
+    assert.deepEqual([on.charges(), on.warned], [isTrailersOnly ? 0 : 1, []])
+  }
 })
 
 test('the number of open unary calls is limited at shared nodes; at the nodes of one subscription nobody else needs the streams', async () => {

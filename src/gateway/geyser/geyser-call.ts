@@ -9,6 +9,7 @@ import { GrpcCode, type GrpcStatus } from '../../platform/grpc/status.ts'
 import type { GrpcEnd, GrpcStream } from '../../platform/grpc/stream.ts'
 import type { LimitedLog } from '../../platform/telemetry/limited-log.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
+import { grpcRefusalOf } from '../../upstreams/grpc-link.ts'
 import type { UpstreamNode } from '../../upstreams/node.ts'
 import type { Connections } from '../account/connections.ts'
 import type { GatewayMetrics } from '../metrics.ts'
@@ -229,14 +230,18 @@ export class GeyserCall {
     return found
   }
 
-  /** The node's status goes to the customer, except where it is about the gateway's own credential. */
-  #statusFor({ status, isFromServer }: GrpcEnd): GrpcStatus {
+  /** The node's status goes to the customer, except where it refuses the gateway. A call that it has not begun is not charged then. */
+  #statusFor(end: GrpcEnd): GrpcStatus {
     const { log, metrics, credentialLog } = this.#deps
-    if (isLagged(status)) metrics.grpc.slow.inc()
-    if (!isFromServer || status.code !== GrpcCode.unauthenticated) return status
+    const refusal = grpcRefusalOf(end)
+    if (isLagged(end.status)) metrics.grpc.slow.inc()
+    if (refusal === undefined) return end.status
     const upstream = this.#node?.name
-    credentialLog((left) => log.warn({ upstream, ...left }, 'the node refuses the configured credential'), upstream)
-    return lostStatus(undefined)
+    if (refusal === 'credential')
+      credentialLog((left) => log.warn({ upstream, ...left }, 'the node refuses the configured credential'), upstream)
+    if (end.isTrailersOnly !== true) return lostStatus(undefined)
+    this.#opened.admitted.refund()
+    return REFUSED
   }
 
   #onEnd(atNode: GrpcStream | undefined, status: GrpcStatus | undefined): void {
@@ -257,6 +262,7 @@ export class GeyserCall {
   }
 }
 
+const REFUSED = grpcStatusOf(upstreamRefusal('no-upstream'))
 const TIMED_OUT = grpcStatusOf(upstreamRefusal('upstream-timeout'))
 const NOT_REQUESTED: GrpcStatus = { code: GrpcCode.deadlineExceeded, message: 'the request was not complete in time' }
 const CLOSED_BY_OWNER: GrpcStatus = { code: GrpcCode.cancelled, message: 'closed by the owner of the subscription' }

@@ -42,13 +42,23 @@ function openCall() {
   }
 }
 
+function endWithTrailersOnly(stream: DecodedStream): void {
+  const onEnd = stream.onEnd.bind(stream)
+  stream.onHeaders = () => {}
+  stream.onEnd = (listener) => onEnd((end) => listener({ ...end, isTrailersOnly: true }))
+}
+
 /** A relay that has lost its first node and waits for `found`. */
-function openRelay(onUpstreamEnd: (end: GrpcEnd) => void = () => assert.fail('it moves to another node')) {
+function openRelay({
+  hasHeaders = true,
+  onUpstreamEnd = (_end: GrpcEnd): void => assert.fail('it moves to another node'),
+} = {}) {
   const { call, disconnect, halfClose } = openCall()
   const statuses: GrpcStatus[] = []
   const errors: unknown[] = []
   call.end = (status) => void statuses.push(status)
   const [first, second] = [openStream(), openStream()]
+  if (!hasHeaders) endWithTrailersOnly(first)
   const searching = Promise.withResolvers<object | undefined>()
   const ends: unknown[] = []
   const relay = new StreamRelay({
@@ -91,17 +101,28 @@ test('a client that disconnects while another node is searched for has no open c
   assert.deepEqual([second.isOver, relay.moves, ends.length], [true, 0, 1])
 })
 
-test('a node that refuses the credential of the gateway is given up; that the only one lacks the method is passed on', async () => {
-  for (const [code, isPassed] of [
-    [GrpcCode.unauthenticated, false],
-    [GrpcCode.unimplemented, true],
-  ] as const) {
+test('a node whose limit refuses a call is given up, and one that ends a call with RESOURCE_EXHAUSTED later is not', async () => {
+  const code = GrpcCode.resourceExhausted
+  for (const hasHeaders of [false, true]) {
     const passed: number[] = []
-    const { first, statuses, findNone } = openRelay(({ status }) => void passed.push(status.code))
-    first.finish({ code })
-    assert.deepEqual([passed, statuses], [[], []])
-    await findNone()
-    assert.deepEqual([passed, statuses.map((status) => status.code)], isPassed ? [[code], []] : [[], [14]])
+    const opened = openRelay({ hasHeaders, onUpstreamEnd: ({ status }) => void passed.push(status.code) })
+    opened.first.finish({ code })
+    await opened.find()
+    assert.deepEqual([opened.relay.moves, passed], hasHeaders ? [0, [code]] : [1, []])
+  }
+})
+
+test('a node that refuses the gateway or lacks the method is given up; with no other one, its status ends a call of which the client has nothing', async () => {
+  for (const code of [GrpcCode.unauthenticated, GrpcCode.permissionDenied, GrpcCode.unimplemented]) {
+    for (const hasHeaders of [false, true]) {
+      const passed: number[] = []
+      const opened = openRelay({ hasHeaders, onUpstreamEnd: ({ status }) => void passed.push(status.code) })
+      opened.first.finish({ code })
+      assert.deepEqual([passed, opened.statuses], [[], []])
+      await opened.findNone()
+      const sent = opened.statuses.map((status) => status.code)
+      assert.deepEqual([passed, sent], hasHeaders ? [[], [14]] : [[code], []])
+    }
   }
 })
 

@@ -3,6 +3,7 @@ import { FRAME_PREFIX_BYTES } from '../../platform/grpc/frame-reader.ts'
 import { frameMessage } from '../../platform/grpc/framing.ts'
 import { GrpcCode, type GrpcStatus } from '../../platform/grpc/status.ts'
 import type { GrpcEnd, GrpcStream } from '../../platform/grpc/stream.ts'
+import { grpcRefusalOf } from '../../upstreams/grpc-link.ts'
 import type { StreamMeter } from '../metrics.ts'
 import type { NextNode, Resume } from './resume.ts'
 import { UpdateFrames } from './update-frames.ts'
@@ -32,12 +33,8 @@ export type RelayDeps = {
   readonly onEnd: (atNode: GrpcStream | undefined, status?: GrpcStatus) => void
 }
 
-/** Statuses of a node that another one need not have: it stops, refuses the gateway's credential, or lacks the method. */
-const FAULTS_OF_NODE: ReadonlySet<number> = new Set([
-  GrpcCode.unavailable,
-  GrpcCode.unauthenticated,
-  GrpcCode.unimplemented,
-])
+/** Statuses of a node that another one need not have, besides its refusals of the gateway: it stops, or lacks the method. */
+const FAULTS_OF_NODE: ReadonlySet<number> = new Set([GrpcCode.unavailable, GrpcCode.unimplemented])
 
 /** Trailing metadata of a call that has moved: the slots from which updates were sent again, one for each move, the newest last. */
 const MOVED_TRAILER = 'x-sluice-resumed-from-slots'
@@ -226,7 +223,8 @@ export class StreamRelay {
   }
 
   #onNodeEnd(end: GrpcEnd): void {
-    const mayMove = this.#deps.resume !== undefined && FAULTS_OF_NODE.has(end.status.code)
+    const isOfNode = FAULTS_OF_NODE.has(end.status.code) || grpcRefusalOf(end) !== undefined
+    const mayMove = this.#deps.resume !== undefined && isOfNode
     // The node has sent a part of a message and then OK: the rest is lost.
     const isCut = end.status.code === GrpcCode.ok && this.#frames.isWithinAny
     if (!end.isFromServer || mayMove || isCut) this.#onLoss('lost', end)
@@ -264,11 +262,10 @@ export class StreamRelay {
     if (!this.#areMessagesStopped) this.#deps.call.resumeMessages()
   }
 
-  /** With no other node. That the only one lacks the method is for the client. */
+  /** With no other node. A call of which the client has nothing yet ends as one that may not move. */
   #endLost(loss: NodeLoss, end: GrpcEnd | undefined): void {
-    const isLacking = end?.isFromServer === true && end.status.code === GrpcCode.unimplemented
-    if (isLacking && this.#lastSlot === undefined && !this.#isOver) this.#deps.onUpstreamEnd(end)
-    else this.end(lostStatus(this.#lastSlot, loss))
+    if (this.#encoding !== undefined || end?.isFromServer !== true) this.end(lostStatus(this.#lastSlot, loss))
+    else if (!this.#isOver) this.#deps.onUpstreamEnd(end)
   }
 
   #sendEnded({ banks, frames }: NextNode['ended']): void {

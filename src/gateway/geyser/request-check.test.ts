@@ -134,8 +134,8 @@ test('a message that the server refuses is reported by its limit and what was in
     assert.equal(check.messageLimits.bytesMax(), requestBytesMax('Subscribe', { grpcAccountsPerStream }))
   }
   const { onRefused } = check.messageLimits
-  onRefused?.({ code: GrpcCode.resourceExhausted, limit: 'grpcRequestBytes' })
-  onRefused?.({ code: GrpcCode.resourceExhausted, limit: 'grpcRequestBytes', bytes: 4000 })
+  onRefused?.({ code: GrpcCode.invalidArgument, limit: 'grpcRequestBytes' })
+  onRefused?.({ code: GrpcCode.invalidArgument, limit: 'grpcRequestBytes', bytes: 4000 })
   onRefused?.({ code: GrpcCode.invalidArgument })
   assert.deepEqual(on.refused, [
     { rule: 'grpcRequestBytes', code: 'too-large', isFirst: true, bytes: 0 },

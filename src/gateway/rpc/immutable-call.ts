@@ -5,7 +5,10 @@ import { JSON_DEPTH_MAX } from './request.ts'
 /** Calls with longer params are not cached. */
 const PARAMS_TEXT_MAX = 4096
 
-/** The index of the config parameter, and the member it needs besides the commitment for the response never to change. */
+/**
+ * The index of the config parameter, and the member it needs besides the commitment for the response never to change. Without `getBlockTime`: it has no
+ * commitment, and nodes respond to it for slots that can be rolled back.
+ */
 const FINALIZED: Readonly<Record<string, { readonly config: number; readonly needs?: string }>> = {
   getBlock: { config: 1 },
   getTransaction: { config: 1 },

@@ -81,7 +81,8 @@ test('messages pass unchanged in both directions, with metadata and the credenti
   assert.equal(session.openStreams, 1)
   stream.halfClose()
   await until('it has ended', () => seen.end !== undefined)
-  assert.deepEqual(seen.end, { isFromServer: true, status: { code: 0, metadata: { 'x-last': '7' } } })
+  const status = { code: 0, metadata: { 'x-last': '7' } }
+  assert.deepEqual(seen.end, { isFromServer: true, isTrailersOnly: false, status })
   assert.deepEqual(metadata, [['/geyser.Geyser/Subscribe', 'node secret', '1']])
   assert.equal(session.openStreams, 0)
 })
@@ -90,7 +91,7 @@ test('a status without a message, an HTTP error and a reset each end the call wi
   const ends: [(call: { respond: Respond }) => void, GrpcEnd][] = [
     [
       ({ respond }) => respond({ ':status': 200, 'grpc-status': '7', 'grpc-message': 'no%20entry%21' }, true),
-      { isFromServer: true, status: { code: 7, message: 'no entry!' } },
+      { isFromServer: true, isTrailersOnly: true, status: { code: 7, message: 'no entry!' } },
     ],
     [
       ({ respond }) => respond({ ':status': 503 }, true),

@@ -72,10 +72,10 @@ export class FrameReader {
   }
 }
 
-/** The refusal of a message by its size. */
+/** The refusal of a message by its size. Not RESOURCE_EXHAUSTED: clients send the same request again after it, at once and for ever. */
 export function tooLarge(what: string, bytesMax: number): RequestProblem {
   const message = `limit reached: ${what}, grpcRequestBytes allows ${bytesMax}; send a smaller request`
-  return { code: GrpcCode.resourceExhausted, message, limit: 'grpcRequestBytes' }
+  return { code: GrpcCode.invalidArgument, message, limit: 'grpcRequestBytes' }
 }
 
 const NOTHING = new Uint8Array(0)

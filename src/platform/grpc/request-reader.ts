@@ -134,5 +134,5 @@ function problemOf({ reason, bytes }: Extract<Unpacked, { ok: false }>, bytesMax
   }
   if (reason === 'too-large') return { ...tooLarge('an inflated message of more bytes', bytesMax), bytes }
   const message = `limit reached: the ratio to which a message inflates, inflateRatio allows ${INFLATE_RATIO_MAX}; send it uncompressed`
-  return { code: GrpcCode.resourceExhausted, message, limit: 'inflateRatio', bytes }
+  return { code: GrpcCode.invalidArgument, message, limit: 'inflateRatio', bytes }
 }

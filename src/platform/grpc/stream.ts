@@ -12,6 +12,8 @@ import { decodeGrpcMessage, GrpcCode, type GrpcStatus } from './status.ts'
 export type GrpcEnd = {
   readonly status: GrpcStatus
   readonly isFromServer: boolean
+  /** The server responded with the status alone. */
+  readonly isTrailersOnly?: boolean
 }
 
 /** Whole messages with their prefixes, and how many there are. Their memory is not used again. */
@@ -59,6 +61,7 @@ export function openGrpcStream(
     const ended = endOf({
       response,
       trailers,
+      isTrailersOnly: accepted === undefined,
       isCancelled,
       isLost: session?.destroyed ?? true,
       resetCode: stream?.rstCode,
@@ -145,15 +148,16 @@ export function openGrpcStream(
 type Ending = {
   readonly response: IncomingHttpHeaders | undefined
   readonly trailers: IncomingHttpHeaders | undefined
+  readonly isTrailersOnly: boolean
   readonly isCancelled: boolean
   readonly isLost: boolean
   readonly resetCode: number | undefined
 }
 
-function endOf({ response, trailers, isCancelled, isLost, resetCode }: Ending): GrpcEnd {
+function endOf({ response, trailers, isTrailersOnly, isCancelled, isLost, resetCode }: Ending): GrpcEnd {
   const code = trailers?.['grpc-status']
   if (trailers !== undefined && typeof code === 'string' && /^\d{1,3}$/.test(code)) {
-    return { status: statusOf(Number(code), trailers), isFromServer: true }
+    return { status: statusOf(Number(code), trailers), isFromServer: true, isTrailersOnly }
   }
   if (isCancelled) return CANCELLED
   const foreign = response && foreignEnd(response)
