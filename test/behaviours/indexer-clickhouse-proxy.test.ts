@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http'
 import { after, before, beforeEach, describe, test } from 'node:test'
-import { ClickHouseError, ClickHouseLogLevel, createClient } from '@clickhouse/client'
+import { ClickHouseError } from '@clickhouse/client'
 import { createClickHouseProxy } from '../../src/indexer/clickhouse/proxy.ts'
 import { startIndexerServer } from '../../src/indexer/http.ts'
 import { indexerMetrics } from '../../src/indexer/metrics.ts'
@@ -12,6 +12,7 @@ import { createLogger } from '../../src/platform/telemetry/logger.ts'
 import { createMetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { subscribeIndexer } from '../support/indexer.ts'
+import { clientOf } from '../support/indexer-clients.ts'
 
 type Seen = { readonly url: URL; readonly headers: IncomingHttpHeaders; readonly body: string }
 
@@ -272,35 +273,37 @@ describe('the proxy in front of a current ClickHouse', () => {
     assert.ok(!JSON.stringify(reported).includes('internal-name') && reported['x-inside'] === undefined)
   })
 
-  test('an error after the headers reaches the client as a typed error', async () => {
-    const message =
-      'Code: 395. DB::Exception: Value passed to throwIf is non-zero. (FUNCTION_THROW_IF_VALUE_IS_NON_ZERO)\n'
-    const trailer = `\r\n__exception__\r\nabcdefghijklmnop\r\n${message}${message.length} abcdefghijklmnop\r\n__exception__\r\n`
-    respond = (response) => {
-      response.writeHead(200, {
-        'content-type': 'application/x-ndjson',
-        'x-clickhouse-exception-tag': 'abcdefghijklmnop',
+  for (const rows of [2, 20_000])
+    test(`an error after ${rows} rows reaches the client as a typed error, and no row is lost before it`, async () => {
+      const message =
+        'Code: 395. DB::Exception: Value passed to throwIf is non-zero. (FUNCTION_THROW_IF_VALUE_IS_NON_ZERO)\n'
+      const trailer = `\r\n__exception__\r\nabcdefghijklmnop\r\n${message}${message.length} abcdefghijklmnop\r\n__exception__\r\n`
+      const sent = '{"x":1}\n'.repeat(rows)
+      respond = (response) => {
+        response.writeHead(200, {
+          'content-type': 'application/x-ndjson',
+          'x-clickhouse-exception-tag': 'abcdefghijklmnop',
+        })
+        response.write(sent)
+        // In two chunks, as a network may split it: the client must get it in one. The body has no end.
+        response.write(trailer.slice(0, 40))
+        setImmediate(() => response.write(trailer.slice(40), () => response.socket?.destroySoon()))
+      }
+      let text = ''
+      await assert.rejects(async () => {
+        const { body } = await ask('default_format=JSONEachRow')
+        for await (const part of body as ReadableStream<Uint8Array>) text += Buffer.from(part).toString('latin1')
       })
-      response.write('{"x":1}\n'.repeat(20_000))
-      // In two chunks, as a network may split it: the client must get it in one.
-      response.write(trailer.slice(0, 40))
-      setImmediate(() => response.end(trailer.slice(40)))
-    }
-    const client = createClient({
-      url,
-      username: account.username,
-      password: account.password,
-      http_headers: { 'x-token': account.token },
-      log: { level: ClickHouseLogLevel.OFF },
+      assert.ok(text === sent + trailer, `${text.length} bytes, ending with ${text.slice(-200)}`)
+      const client = clientOf({ url }, account)
+      const result = await client.query({ query: 'SELECT x', format: 'JSONEachRow' })
+      await assert.rejects(result.json(), (error: unknown) => {
+        assert.ok(error instanceof ClickHouseError, String(error))
+        assert.equal(error.code, '395')
+        return true
+      })
+      await client.close()
     })
-    const result = await client.query({ query: 'SELECT x', format: 'JSONEachRow' })
-    await assert.rejects(result.json(), (error: unknown) => {
-      assert.ok(error instanceof ClickHouseError, String(error))
-      assert.equal(error.code, '395')
-      return true
-    })
-    await client.close()
-  })
 
   test('a response that breaks off at the server breaks off at the client', async () => {
     respond = (response) => {

@@ -1,6 +1,4 @@
 import type { ServerResponse } from 'node:http'
-import { Transform, type TransformCallback } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import { createHttpClient, HttpCallFailed, type HttpReply } from '../../platform/http/client/client.ts'
 import type { BaseDeps } from '../../platform/process/base-deps.ts'
 import { createLimitedLog } from '../../platform/telemetry/limited-log.ts'
@@ -8,6 +6,7 @@ import type { IndexerMetrics } from '../metrics.ts'
 import { QueryError } from '../query/error.ts'
 import { createQueryPermits, type QueryPermitsOptions, RETRY_SECONDS } from '../query/permits.ts'
 import type { QueryLimits, QueryRequest } from '../query/request.ts'
+import { sendParts } from '../query/send-parts.ts'
 import type { Statement } from '../query/statement.ts'
 import type { ClickHouseAccounts } from './accounts.ts'
 import { type ClickHouseAccount, ClickHouseRefusal, createClickHouseLink } from './link.ts'
@@ -172,16 +171,19 @@ export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: Cli
       waiting[Symbol.dispose]()
       using reading = watchServer(pings, clock)
       reading.signal.addEventListener('abort', gone, { once: true })
-      const tag = reply.headers['x-clickhouse-exception-tag']
       const isOk = reply.status < 300 && reply.headers['x-clickhouse-exception-code'] === undefined
       response.writeHead(reply.status, { ...passedHeaders(reply.headers), ...query.headers })
-      const counted = countBytes((bytes) => {
-        metrics.queryBytes.inc(bytes)
-        // The text of an error is no result.
-        if (isOk) query.onSent(bytes)
+      signal.addEventListener('abort', () => response.destroy(), { once: true })
+      const failure = await sendParts(response, partsOf(reply), {
+        encoders: [],
+        exceptionTag: undefined,
+        onSent(bytes) {
+          metrics.queryBytes.inc(bytes)
+          // The text of an error is no result.
+          if (isOk) query.onSent(bytes)
+        },
       })
-      if (tag === undefined) await pipeline(reply.body, counted, response)
-      else await pipeline(reply.body, keepTail(TRAILER_BYTES), counted, response)
+      if (failure !== undefined || !response.writableFinished) return { isOk: false }
       const summary = reply.headers['x-clickhouse-summary']
       metrics.queryRows.inc(readSummary(typeof summary === 'string' ? summary : undefined).resultRows)
       return { isOk }
@@ -240,27 +242,26 @@ function isLoginRefusal({ status, headers }: HttpReply): boolean {
   return code === undefined ? status === 401 : LOGIN_CODES.includes(code)
 }
 
-function countBytes(onBytes: (bytes: number) => void): Transform {
-  return new Transform({
-    transform(chunk: Buffer, _encoding, done: TransformCallback) {
-      onBytes(chunk.length)
-      done(null, chunk)
-    },
-  })
-}
-
-/** Holds back the last bytes and sends them as one chunk. */
-function keepTail(bytes: number): Transform {
+/**
+ * The body of a response in parts. Where an exception may end it, its last bytes are one part. A current server closes the connection after an exception,
+ * without the end of the body: then this throws QueryError after the last part.
+ */
+async function* partsOf({ headers, body }: HttpReply): AsyncGenerator<Uint8Array> {
+  const tailMax = headers['x-clickhouse-exception-tag'] === undefined ? 0 : TRAILER_BYTES
   let tail: Buffer = Buffer.alloc(0)
-  return new Transform({
-    transform(chunk: Buffer, _encoding, done: TransformCallback) {
+  let isCutOff = false
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
       const all = tail.length === 0 ? chunk : Buffer.concat([tail, chunk])
-      const cut = Math.max(0, all.length - bytes)
+      const cut = Math.max(0, all.length - tailMax)
       tail = all.subarray(cut)
-      done(null, cut === 0 ? undefined : all.subarray(0, cut))
-    },
-    flush: (done) => done(null, tail.length === 0 ? undefined : tail),
-  })
+      if (cut > 0) yield all.subarray(0, cut)
+    }
+  } catch {
+    isCutOff = true
+  }
+  if (tail.length > 0) yield tail
+  if (isCutOff) throw new QueryError('UNKNOWN_EXCEPTION', 'The response of the server has no end.')
 }
 
 /** Random bytes as a UUID of version 4. */
