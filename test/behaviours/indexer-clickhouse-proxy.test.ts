@@ -160,6 +160,7 @@ describe('the proxy in front of a current ClickHouse', () => {
         max_result_rows: '1000',
         result_overflow_mode: 'throw',
         output_format_json_quote_64bit_integers: '1',
+        wait_end_of_query: '1',
         param_x: 'a\tb',
       },
     )
@@ -304,6 +305,27 @@ describe('the proxy in front of a current ClickHouse', () => {
       })
       await client.close()
     })
+
+  test('a result is complete before its first byte, unless the server is known to mark an error after the first rows', async () => {
+    const steps: [fields: string, hasTag: boolean, wait: string | null][] = [
+      ['', false, '1'],
+      ['wait_end_of_query=0', false, '1'],
+      ['', true, '1'],
+      ['', true, null],
+      ['wait_end_of_query=1', true, '1'],
+      ['', false, null],
+      ['', false, '1'],
+    ]
+    await (await ask('')).text()
+    for (const [fields, hasTag, wait] of steps) {
+      respond = (response) => {
+        if (hasTag) response.setHeader('x-clickhouse-exception-tag', 'abcdefghijklmnop')
+        response.end('ok\n')
+      }
+      await (await ask(fields)).text()
+      assert.equal((seen.at(-1) as Seen).url.searchParams.get('wait_end_of_query'), wait)
+    }
+  })
 
   test('a response that breaks off at the server breaks off at the client', async () => {
     respond = (response) => {

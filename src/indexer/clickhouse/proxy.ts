@@ -84,6 +84,11 @@ export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: Cli
   const link = createClickHouseLink(client, options)
   // On separate connections: a ping must not wait behind the queries that it checks.
   const pings = createHttpClient({ url: options.url, connectionsMax: options.concurrent, connectMs: CONNECT_MS })
+  /**
+   * Whether the server marks an error after the first rows. One before 25.11 writes it as a last row and ends the body normally, so its results are
+   * complete before their first byte. The first result too, because the version is known from a response.
+   */
+  let marksErrors = false
 
   /** The server keeps running a query after its client disconnects, so it is killed with the gateway's account. */
   function killAtServer(queryId: string): void {
@@ -117,10 +122,11 @@ export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: Cli
     )
   }
 
-  function sendOnce(query: ProxyQuery, queryId: string, signal: AbortSignal): Promise<HttpReply> {
+  async function sendOnce(query: ProxyQuery, queryId: string, signal: AbortSignal): Promise<HttpReply> {
     const { login, acceptEncoding } = query
-    const { target, headers, body } = clickHouseCall(query.request, { queryId, database, limits }, random)
-    return client.send({
+    const forced = { queryId, database, limits, isHeld: !marksErrors }
+    const { target, headers, body } = clickHouseCall(query.request, forced, random)
+    const reply = await client.send({
       method: 'POST',
       target,
       headers: {
@@ -131,6 +137,8 @@ export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: Cli
       body,
       signal,
     })
+    marksErrors = hasExceptionTag(reply)
+    return reply
   }
 
   async function forward(
@@ -242,16 +250,21 @@ function isLoginRefusal({ status, headers }: HttpReply): boolean {
   return code === undefined ? status === 401 : LOGIN_CODES.includes(code)
 }
 
+/** Servers since 25.11 have it in every response. */
+function hasExceptionTag({ headers }: HttpReply): boolean {
+  return headers['x-clickhouse-exception-tag'] !== undefined
+}
+
 /**
  * The body of a response in parts. Where an exception may end it, its last bytes are one part. A current server closes the connection after an exception,
  * without the end of the body: then this throws QueryError after the last part.
  */
-async function* partsOf({ headers, body }: HttpReply): AsyncGenerator<Uint8Array> {
-  const tailMax = headers['x-clickhouse-exception-tag'] === undefined ? 0 : TRAILER_BYTES
+async function* partsOf(reply: HttpReply): AsyncGenerator<Uint8Array> {
+  const tailMax = hasExceptionTag(reply) ? TRAILER_BYTES : 0
   let tail: Buffer = Buffer.alloc(0)
   let isCutOff = false
   try {
-    for await (const chunk of body as AsyncIterable<Buffer>) {
+    for await (const chunk of reply.body as AsyncIterable<Buffer>) {
       const all = tail.length === 0 ? chunk : Buffer.concat([tail, chunk])
       const cut = Math.max(0, all.length - tailMax)
       tail = all.subarray(cut)

@@ -11,7 +11,7 @@ const callOf = (search: string, parameters: Record<string, string> = {}) => {
   return clickHouseCall({ ...request, parameters: { ...request.parameters, ...parameters } }, FORCED, random)
 }
 const fieldsOf = (target: string) => new URLSearchParams(target.slice(2))
-const FORCED = { queryId: 'q', database: 'chain', limits: { secondsMax: 10, rowsMax: 1000, bytesMax: 1000 } }
+const FORCED = { queryId: 'q', database: 'chain', limits: { secondsMax: 10, rowsMax: 1000, bytesMax: 1000 }, isHeld: false }
 
 test('the revision in which a client reads Native is passed on as a number', () => {
   const revisionOf = (search: string) => fieldsOf(callOf(search).target).get('client_protocol_version')

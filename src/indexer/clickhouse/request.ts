@@ -16,6 +16,8 @@ export type ForcedFields = {
   readonly queryId: string
   readonly database: string
   readonly limits: Pick<QueryLimits, 'secondsMax' | 'rowsMax'>
+  /** Whether the server completes the result before it sends its first byte, also where the customer did not request it. */
+  readonly isHeld: boolean
 }
 
 /** Most bytes of a response that the server may buffer in memory. */
@@ -88,7 +90,7 @@ function withTimeFormat({ query, defaultFormat }: QueryRequest, fields: URLSearc
   return format === null ? query : `${query} FORMAT ${defaultFormat} SETTINGS date_time_output_format = '${format}'`
 }
 
-function targetFields(request: QueryRequest, { queryId, database, limits }: ForcedFields): URLSearchParams {
+function targetFields(request: QueryRequest, { queryId, database, limits, isHeld }: ForcedFields): URLSearchParams {
   const settings = readSettings(Object.entries(request.settings))
   // A client may cut its result at its own number of rows. Not by `break`, which would cut it at the bytes of the plan as well, without an error.
   const isCutAtRows = settings.endsAtRowsMax && (settings.rowsMax ?? Infinity) <= limits.rowsMax
@@ -109,6 +111,7 @@ function targetFields(request: QueryRequest, { queryId, database, limits }: Forc
   if (request.isNativeCompressed) fields.set('compress', '1')
   if (settings.isCompressed) fields.set('enable_http_compression', '1')
   for (const [name, value] of Object.entries(request.buffering)) fields.set(name, bufferingValue(name, value))
+  if (isHeld) fields.set('wait_end_of_query', '1')
   return fields
 }
 
