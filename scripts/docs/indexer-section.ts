@@ -21,7 +21,8 @@ const MEANINGS: Partial<Record<keyof typeof QUERY_ERRORS, string>> = {
   TOO_DEEP_AST: 'nested too deeply',
   TOO_BIG_AST: 'too many parts, or too many tables',
   TIMEOUT_EXCEEDED: 'longer than `indexer.query.secondsMax`, or than the requested `max_execution_time`',
-  TOO_MANY_ROWS_OR_BYTES: 'more rows than `indexer.query.rowsMax`: an error, never a truncated result',
+  TOO_MANY_ROWS_OR_BYTES:
+    'more rows than `indexer.query.rowsMax`, and on ClickHouse more bytes than `indexer.query.bytesMax`: an error, never a truncated result',
   TOO_MANY_BYTES: 'more bytes than `indexer.query.bytesMax`',
   MEMORY_LIMIT_EXCEEDED: 'more memory than a query may use',
   TOO_MANY_SIMULTANEOUS_QUERIES: 'too many concurrent queries, or after a query that was killed; see `Retry-After`',

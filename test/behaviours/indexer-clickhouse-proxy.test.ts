@@ -158,6 +158,7 @@ describe('the proxy in front of a current ClickHouse', () => {
         default_format: 'TabSeparated',
         max_execution_time: '7',
         max_result_rows: '1000',
+        max_result_bytes: '1000000',
         result_overflow_mode: 'throw',
         output_format_json_quote_64bit_integers: '1',
         wait_end_of_query: '1',

@@ -15,7 +15,7 @@ export type ForcedFields = {
   /** Identifies the query at the server. Made by the gateway, so that no customer can reuse the id of another's query. */
   readonly queryId: string
   readonly database: string
-  readonly limits: Pick<QueryLimits, 'secondsMax' | 'rowsMax'>
+  readonly limits: QueryLimits
   /** Whether the server completes the result before it sends its first byte, also where the customer did not request it. */
   readonly isHeld: boolean
 }
@@ -99,7 +99,8 @@ function targetFields(request: QueryRequest, { queryId, database, limits, isHeld
     database,
     default_format: request.defaultFormat,
     max_execution_time: String(Math.max(1, Math.ceil(Math.min(settings.secondsMax ?? Infinity, limits.secondsMax)))),
-    max_result_rows: String(Math.max(1, Math.min(Math.floor(settings.rowsMax ?? Infinity), limits.rowsMax))),
+    max_result_rows: lowerLimit(settings.rowsMax, limits.rowsMax),
+    max_result_bytes: lowerLimit(settings.bytesMax, limits.bytesMax),
     result_overflow_mode: 'throw',
     output_format_json_quote_64bit_integers: settings.quote64 ? '1' : '0',
   })
@@ -113,6 +114,10 @@ function targetFields(request: QueryRequest, { queryId, database, limits, isHeld
   for (const [name, value] of Object.entries(request.buffering)) fields.set(name, bufferingValue(name, value))
   if (isHeld) fields.set('wait_end_of_query', '1')
   return fields
+}
+
+function lowerLimit(requested: number | undefined, max: number): string {
+  return String(Math.max(1, Math.min(Math.floor(requested ?? Infinity), max)))
 }
 
 function bufferingValue(name: string, value: string): string {
