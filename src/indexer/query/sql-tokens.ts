@@ -90,7 +90,8 @@ export function isInsert(sql: string): boolean {
   return match(WORD, sql, skipSpace(sql, 0))?.[0].toUpperCase() === 'INSERT'
 }
 
-function nestingOf({ kind, text }: Token): number {
+/** 1 for a bracket that opens, -1 for one that closes. */
+export function nestingOf({ kind, text }: Token): number {
   if (kind !== 'symbol') return 0
   if (text === '(' || text === '[' || text === '{') return 1
   return text === ')' || text === ']' || text === '}' ? -1 : 0
