@@ -21,7 +21,8 @@ const MEANINGS: Partial<Record<keyof typeof QUERY_ERRORS, string>> = {
   TOO_DEEP_AST: 'nested too deeply',
   TOO_BIG_AST: 'too many parts, or too many tables',
   TIMEOUT_EXCEEDED: 'longer than `indexer.query.secondsMax`, or than the requested `max_execution_time`',
-  TOO_MANY_ROWS_OR_BYTES: 'more rows than `indexer.query.rowsMax`: an error, never a truncated result',
+  TOO_MANY_ROWS_OR_BYTES:
+    'more rows than `indexer.query.rowsMax`, and on ClickHouse more bytes than `indexer.query.bytesMax`: an error, never a truncated result',
   TOO_MANY_BYTES: 'more bytes than `indexer.query.bytesMax`',
   MEMORY_LIMIT_EXCEEDED: 'more memory than a query may use',
   TOO_MANY_SIMULTANEOUS_QUERIES: 'too many concurrent queries, or after a query that was killed; see `Retry-After`',
@@ -53,7 +54,7 @@ export function indexerSection(): string[] {
     'Responses are compressed with zstd, lz4 or gzip, in this order, as `Accept-Encoding` allows, if `enable_http_compression=1` is given; with `compress=1` they consist of compressed blocks of ClickHouse (LZ4). With `decompress=1` the body of the request consists of such blocks.',
     'For tools that cannot set headers the operator can set `indexer.tokenInPassword`: then a password of the form `TOKEN:PASSWORD` carries both, on TLS and loopback connections.',
     `Formats of the embedded engine: ${FORMAT_NAMES.map((name) => `\`${name}\``).join(', ')}. The formats by columns (\`JSONColumns\` and its variants) hold the whole result, at most 16 MiB. 64-bit numbers are quoted in JSON.`,
-    'Every response has `X-ClickHouse-Query-Id`, `X-ClickHouse-Format`, `X-ClickHouse-Timezone`, `X-ClickHouse-Server-Display-Name`, `X-ClickHouse-Summary` with rows, bytes and time (with `send_progress_in_http_headers=1` also as `X-ClickHouse-Progress`), and `X-Sluice-Coverage-Slot`: everything up to that slot was in the tables. When a client disconnects, its query is cancelled. A result of more than 4 MiB is sent while its query runs: the figures of its Summary are 0, and an error after its first rows follows in the body, between `__exception__` lines with the value of `X-ClickHouse-Exception-Tag`, after which the connection is closed before the end of the body. With `wait_end_of_query=1` the result is complete before its first byte. Errors are text, `Code: N. DB::Exception: … (NAME)`, with the number in `X-ClickHouse-Exception-Code`:',
+    'Every response has `X-ClickHouse-Query-Id`, `X-ClickHouse-Format`, `X-ClickHouse-Timezone`, `X-ClickHouse-Server-Display-Name`, `X-ClickHouse-Summary` with rows, bytes and time of the result (with `send_progress_in_http_headers=1` also as `X-ClickHouse-Progress`; on the embedded engine `read_rows` is the rows of the result too, and `read_bytes` is 0: it does not count what it reads), and `X-Sluice-Coverage-Slot`: everything up to that slot was in the tables. When a client disconnects, its query is cancelled. A result of more than 4 MiB is sent while its query runs: the figures of its Summary are 0, and an error after its first rows follows in the body, between `__exception__` lines with the value of `X-ClickHouse-Exception-Tag`, after which the connection is closed before the end of the body. With `wait_end_of_query=1`, and always where the database is a ClickHouse server before 25.11, the result is complete before its first byte. Errors are text, `Code: N. DB::Exception: … (NAME)`, with the number in `X-ClickHouse-Exception-Code`:',
     table(
       ['code', 'name', 'HTTP', 'when'],
       Object.entries(MEANINGS).map(([name, meaning]) => {

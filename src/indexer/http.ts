@@ -17,9 +17,10 @@ import { createAddressLimits } from './address-limits.ts'
 import { DATABASES } from './catalogue/catalogue.ts'
 import { EXPOSED_HEADERS, preflightHeaders } from './cors.ts'
 import type { QueryOutcome } from './metrics.ts'
-import { QueryError } from './query/error.ts'
+import { notReading, QueryError } from './query/error.ts'
 import { toNativeBlock } from './query/native-blocks.ts'
 import { readQueryRequest } from './query/request.ts'
+import { isInsert } from './query/sql-tokens.ts'
 import { header, QUERY_BYTES_MAX, receiveBody } from './read-query.ts'
 import { DATABASE } from './schema.ts'
 import {
@@ -102,6 +103,8 @@ export function startIndexerServer(options: IndexerServerOptions, deps: IndexerS
       )
       queryId = received.queryId ?? queryId
       isNativeCompressed = received.isNativeCompressed
+      // Its rows, which may be many, are the body.
+      if (isInsert(received.query)) throw notReading()
       using session = received.session && sessions.open(subscription, received.session)
       const body = await receiveBody(request)
       const query = {

@@ -124,7 +124,7 @@ export const indexerOptions = z
         .describe('Most rows in one result; more is an error, never a truncated result.'),
       bytesMax: integer(1024, 64 * 1024 * MIB)
         .default(64 * MIB)
-        .describe('Most bytes in one result; more is an error.'),
+        .describe('Most bytes in one result; more is an error. ClickHouse counts the bytes of the columns in memory.'),
       concurrentPerSubscription: integer(1, 64)
         .default(4)
         .describe('Concurrent queries of one subscription; each counts until its result is read. More are refused.'),

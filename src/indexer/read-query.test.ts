@@ -35,6 +35,26 @@ test('bodies that cannot be read are not charged, unless there are too many of t
   assert.equal(on.jobs.length, 0)
 })
 
+test('an INSERT with rows in any form is refused as a statement that writes, and not charged', async () => {
+  await using on = await openServer()
+  const insert = 'INSERT INTO blocks FORMAT'
+  const inUrl = `/?query=${encodeURIComponent(`${insert} Native`)}`
+  for (const [path, body, headers] of [
+    ['/', Buffer.from(`/* a */ ${insert} RowBinary\n\0\x01`), {}],
+    ['/', `${insert} TabSeparated\nit's`, {}],
+    ['/', `${insert} VALUES ${'(1),'.repeat(30_000)}`, {}],
+    ['/', gzipSync(`${insert} Native\n\0`), { 'content-encoding': 'gzip' }],
+    [inUrl, Buffer.alloc(40_000), {}],
+    [inUrl, 'not compressed', { 'content-encoding': 'lz4' }],
+    [inUrl, Buffer.alloc(300_000), {}],
+  ] as const) {
+    const response = await on.post(path, body, headers)
+    assert.match(await response.text(), /^Code: 164\./)
+    assert.equal(response.status, 400)
+  }
+  assert.deepEqual([on.jobs.length, on.charges.size], [0, 0])
+})
+
 test('the name of a content coding has no case', async () => {
   await using on = await openServer()
   for (const coding of ['gzip', 'GZIP', 'Gzip'])

@@ -2,9 +2,10 @@ import type { IncomingMessage } from 'node:http'
 import { gunzipBytes } from '../platform/http/gzip.ts'
 import { readBody } from '../platform/http/server/read-body.ts'
 import { type MultipartQuery, readMultipart } from './multipart.ts'
-import { QueryError } from './query/error.ts'
+import { notReading, QueryError } from './query/error.ts'
 import { expandNativeBlocks } from './query/native-blocks.ts'
 import type { QueryRequest } from './query/request.ts'
+import { isInsert } from './query/sql-tokens.ts'
 
 /** As ClickHouse's max_query_size; counted after decompression. */
 export const QUERY_BYTES_MAX = 256 * 1024
@@ -35,6 +36,7 @@ export async function readQuery(
     ? readMultipart(body, contentType)
     : { query: body.toString('utf8'), parameters: {} }
   const query = [fromUrl, sent.query].filter((part) => part !== '').join('\n')
+  if (isInsert(query)) throw notReading()
   if (Buffer.byteLength(query) > QUERY_BYTES_MAX) throw tooLarge()
   return { query, parameters: sent.parameters }
 }

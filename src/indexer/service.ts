@@ -18,6 +18,7 @@ import { createBlockFetch } from './ingest/block-fetch.ts'
 import { followCoverage } from './ingest/follow-coverage.ts'
 import { chainTip } from './ingest/ingest.ts'
 import type { SlotRange } from './ingest/slot-ranges.ts'
+import { createStallCheck } from './ingest/stall-check.ts'
 import { type IngestSupervisor, type IngestSupervisorStatus, superviseIngest } from './ingest/supervise.ts'
 import { type IngestStopReason, indexerMetrics } from './metrics.ts'
 import type { IndexerOptions } from './options.ts'
@@ -30,7 +31,7 @@ export type IndexerDeps = BaseDeps & {
   readonly upstream: Pick<Upstream, 'forwardAsync' | 'each' | 'grpc' | 'bestSlot' | 'isAvailable'>
   readonly registry: MetricsRegistry
   readonly listenerMetrics: ListenerMetrics
-  /** Notified when writing stops. */
+  /** Notified when writing stops, or stands still. */
   readonly lifecycle?: Pick<Lifecycle, 'degraded' | 'recovered'>
   readonly refusals?: RefusalRecorder | undefined
   /** Notified of the database process. */
@@ -82,7 +83,8 @@ export async function startIndexer(
 
   const supervisor = opening.use(await openSupervisor())
   readings.supervisor = supervisor
-  opening.use(clock.setRepeating(HEALTH_MS, reportStopped))
+  const checkStall = createStallCheck(clock)
+  opening.use(clock.setRepeating(HEALTH_MS, reportHealth))
   const engine = openEngine()
   const runner = opening.use('executor' in engine ? engine.executor : engine.proxy)
   const server = opening.use(
@@ -140,8 +142,10 @@ export async function startIndexer(
     )
   }
 
-  function reportStopped(): void {
-    const { stopped, state } = supervisor.status()
+  function reportHealth(): void {
+    const { stopped, state, ingest: written } = supervisor.status()
+    const stall = checkStall(stopped === undefined && state === 'running' ? written : undefined)
+    if (stall !== undefined) return deps.lifecycle?.degraded('indexer', stall)
     if (stopped === undefined && state !== 'opening') return deps.lifecycle?.recovered('indexer')
     if (stopped === undefined)
       return deps.lifecycle?.degraded('indexer', 'writes no blocks: the database is not open yet; queries are refused')

@@ -8,7 +8,12 @@ import { readQueryRequest } from '../../src/indexer/query/request.ts'
 import { CLICKHOUSE_ADMIN, type ClickHouseServer, startClickHouse } from '../support/clickhouse.ts'
 
 const random = createSeededRandom(1)
-const FORCED = { queryId: 'q', database: 'default', limits: { secondsMax: 10, rowsMax: 5, bytesMax: 1_000_000 } }
+const FORCED = {
+  queryId: 'q',
+  database: 'default',
+  limits: { secondsMax: 10, rowsMax: 5, bytesMax: 1_000_000 },
+  isHeld: true,
+}
 
 /** As the proxy sends a query to the server. */
 function callOf(query: string, fields: Record<string, string>, parameters: Record<string, string> = {}) {

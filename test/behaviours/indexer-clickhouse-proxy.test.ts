@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http'
 import { after, before, beforeEach, describe, test } from 'node:test'
-import { ClickHouseError, ClickHouseLogLevel, createClient } from '@clickhouse/client'
+import { ClickHouseError } from '@clickhouse/client'
 import { createClickHouseProxy } from '../../src/indexer/clickhouse/proxy.ts'
 import { startIndexerServer } from '../../src/indexer/http.ts'
 import { indexerMetrics } from '../../src/indexer/metrics.ts'
@@ -12,6 +12,7 @@ import { createLogger } from '../../src/platform/telemetry/logger.ts'
 import { createMetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { subscribeIndexer } from '../support/indexer.ts'
+import { clientOf } from '../support/indexer-clients.ts'
 
 type Seen = { readonly url: URL; readonly headers: IncomingHttpHeaders; readonly body: string }
 
@@ -157,8 +158,10 @@ describe('the proxy in front of a current ClickHouse', () => {
         default_format: 'TabSeparated',
         max_execution_time: '7',
         max_result_rows: '1000',
+        max_result_bytes: '1000000',
         result_overflow_mode: 'throw',
         output_format_json_quote_64bit_integers: '1',
+        wait_end_of_query: '1',
         param_x: 'a\tb',
       },
     )
@@ -272,34 +275,57 @@ describe('the proxy in front of a current ClickHouse', () => {
     assert.ok(!JSON.stringify(reported).includes('internal-name') && reported['x-inside'] === undefined)
   })
 
-  test('an error after the headers reaches the client as a typed error', async () => {
-    const message =
-      'Code: 395. DB::Exception: Value passed to throwIf is non-zero. (FUNCTION_THROW_IF_VALUE_IS_NON_ZERO)\n'
-    const trailer = `\r\n__exception__\r\nabcdefghijklmnop\r\n${message}${message.length} abcdefghijklmnop\r\n__exception__\r\n`
-    respond = (response) => {
-      response.writeHead(200, {
-        'content-type': 'application/x-ndjson',
-        'x-clickhouse-exception-tag': 'abcdefghijklmnop',
+  for (const rows of [2, 20_000])
+    test(`an error after ${rows} rows reaches the client as a typed error, and no row is lost before it`, async () => {
+      const message =
+        'Code: 395. DB::Exception: Value passed to throwIf is non-zero. (FUNCTION_THROW_IF_VALUE_IS_NON_ZERO)\n'
+      const trailer = `\r\n__exception__\r\nabcdefghijklmnop\r\n${message}${message.length} abcdefghijklmnop\r\n__exception__\r\n`
+      const sent = '{"x":1}\n'.repeat(rows)
+      respond = (response) => {
+        response.writeHead(200, {
+          'content-type': 'application/x-ndjson',
+          'x-clickhouse-exception-tag': 'abcdefghijklmnop',
+        })
+        response.write(sent)
+        // In two chunks, as a network may split it: the client must get it in one. The body has no end.
+        response.write(trailer.slice(0, 40))
+        setImmediate(() => response.write(trailer.slice(40), () => response.socket?.destroySoon()))
+      }
+      let text = ''
+      await assert.rejects(async () => {
+        const { body } = await ask('default_format=JSONEachRow')
+        for await (const part of body as ReadableStream<Uint8Array>) text += Buffer.from(part).toString('latin1')
       })
-      response.write('{"x":1}\n'.repeat(20_000))
-      // In two chunks, as a network may split it: the client must get it in one.
-      response.write(trailer.slice(0, 40))
-      setImmediate(() => response.end(trailer.slice(40)))
+      assert.ok(text === sent + trailer, `${text.length} bytes, ending with ${text.slice(-200)}`)
+      const client = clientOf({ url }, account)
+      const result = await client.query({ query: 'SELECT x', format: 'JSONEachRow' })
+      await assert.rejects(result.json(), (error: unknown) => {
+        assert.ok(error instanceof ClickHouseError, String(error))
+        assert.equal(error.code, '395')
+        return true
+      })
+      await client.close()
+    })
+
+  test('a result is complete before its first byte, unless the server is known to mark an error after the first rows', async () => {
+    const steps: [fields: string, hasTag: boolean, wait: string | null][] = [
+      ['', false, '1'],
+      ['wait_end_of_query=0', false, '1'],
+      ['', true, '1'],
+      ['', true, null],
+      ['wait_end_of_query=1', true, '1'],
+      ['', false, null],
+      ['', false, '1'],
+    ]
+    await (await ask('')).text()
+    for (const [fields, hasTag, wait] of steps) {
+      respond = (response) => {
+        if (hasTag) response.setHeader('x-clickhouse-exception-tag', 'abcdefghijklmnop')
+        response.end('ok\n')
+      }
+      await (await ask(fields)).text()
+      assert.equal((seen.at(-1) as Seen).url.searchParams.get('wait_end_of_query'), wait)
     }
-    const client = createClient({
-      url,
-      username: account.username,
-      password: account.password,
-      http_headers: { 'x-token': account.token },
-      log: { level: ClickHouseLogLevel.OFF },
-    })
-    const result = await client.query({ query: 'SELECT x', format: 'JSONEachRow' })
-    await assert.rejects(result.json(), (error: unknown) => {
-      assert.ok(error instanceof ClickHouseError, String(error))
-      assert.equal(error.code, '395')
-      return true
-    })
-    await client.close()
   })
 
   test('a response that breaks off at the server breaks off at the client', async () => {

@@ -101,6 +101,12 @@ describe("queries on the operator's ClickHouse, Debian's server behind the gatew
       'max_result_rows=1000000&wait_end_of_query=1',
     )
     assert.match(await many.text(), /Code: 396/)
+    const large = await ask('SELECT number FROM numbers(1000)', account.headers, 'max_result_bytes=1000')
+    assert.match(await large.text(), /Code: 396/)
+    // This server writes an error after the first rows as a last row, so its results are complete before they are sent.
+    const late = await ask('SELECT number FROM numbers(300000)')
+    assert.equal(late.status, 500)
+    assert.match(await late.text(), /^Code: 396\b/)
     const setting = await ask('SELECT 1', account.headers, 'max_memory_usage=1')
     assert.equal(setting.status, 404)
     assert.match(await setting.text(), /Code: 115/)

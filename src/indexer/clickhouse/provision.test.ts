@@ -14,6 +14,7 @@ describe('accounts on the operator’s ClickHouse', () => {
     for (const statement of statements.filter((each) => /^(CREATE|ALTER) (ROLE|SETTINGS|QUOTA)/.test(each)))
       assert.match(statement, /^\w+ (ROLE|SETTINGS PROFILE|QUOTA) (IF NOT EXISTS )?sluice_/)
     assert.match(statements.join('\n'), /max_execution_time = 30 MIN 1 MAX 30 CHANGEABLE_IN_READONLY/)
+    assert.match(statements.join('\n'), /max_result_bytes = (\d+) MIN 1 MAX \1 CHANGEABLE_IN_READONLY/)
     // `break` would also cut a result at the bytes of the plan.
     assert.match(statements.join('\n'), /result_overflow_mode = 'throw', limit = 0 CHANGEABLE_IN_READONLY,/)
     // The view of accounts reads one table several times; before 25.12 each read has a snapshot of its own by default.

@@ -66,6 +66,7 @@ export function planStatements(plan: ProvisionedPlan): readonly string[] {
   const [role, profile, quota] = [roleOf(plan.plan), profileOf(plan.plan), quotaOf(plan.plan)]
   const seconds = positiveInteger(plan.secondsMax)
   const rows = positiveInteger(plan.rowsMax)
+  const bytes = positiveInteger(plan.bytesMax)
   // A query may change only the settings marked CHANGEABLE_IN_READONLY.
   const settings = [
     'readonly = 1',
@@ -73,7 +74,7 @@ export function planStatements(plan: ProvisionedPlan): readonly string[] {
     `max_result_rows = ${rows} MIN 1 MAX ${rows} CHANGEABLE_IN_READONLY`,
     "result_overflow_mode = 'throw'",
     'limit = 0 CHANGEABLE_IN_READONLY',
-    `max_result_bytes = ${positiveInteger(plan.bytesMax)} CONST`,
+    `max_result_bytes = ${bytes} MIN 1 MAX ${bytes} CHANGEABLE_IN_READONLY`,
     `max_memory_usage = ${positiveInteger(plan.memoryBytesMax)} CONST`,
     `max_rows_to_read = ${positiveInteger(plan.readRowsMax)} CONST`,
     `max_concurrent_queries_for_user = ${positiveInteger(plan.concurrent)} CONST`,

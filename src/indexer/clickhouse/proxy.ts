@@ -1,6 +1,4 @@
 import type { ServerResponse } from 'node:http'
-import { Transform, type TransformCallback } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import { createHttpClient, HttpCallFailed, type HttpReply } from '../../platform/http/client/client.ts'
 import type { BaseDeps } from '../../platform/process/base-deps.ts'
 import { createLimitedLog } from '../../platform/telemetry/limited-log.ts'
@@ -8,6 +6,7 @@ import type { IndexerMetrics } from '../metrics.ts'
 import { QueryError } from '../query/error.ts'
 import { createQueryPermits, type QueryPermitsOptions, RETRY_SECONDS } from '../query/permits.ts'
 import type { QueryLimits, QueryRequest } from '../query/request.ts'
+import { sendParts } from '../query/send-parts.ts'
 import type { Statement } from '../query/statement.ts'
 import type { ClickHouseAccounts } from './accounts.ts'
 import { type ClickHouseAccount, ClickHouseRefusal, createClickHouseLink } from './link.ts'
@@ -85,6 +84,11 @@ export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: Cli
   const link = createClickHouseLink(client, options)
   // On separate connections: a ping must not wait behind the queries that it checks.
   const pings = createHttpClient({ url: options.url, connectionsMax: options.concurrent, connectMs: CONNECT_MS })
+  /**
+   * Whether the server marks an error after the first rows. One before 25.11 writes it as a last row and ends the body normally, so its results are
+   * complete before their first byte. The first result too, because the version is known from a response.
+   */
+  let marksErrors = false
 
   /** The server keeps running a query after its client disconnects, so it is killed with the gateway's account. */
   function killAtServer(queryId: string): void {
@@ -118,10 +122,11 @@ export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: Cli
     )
   }
 
-  function sendOnce(query: ProxyQuery, queryId: string, signal: AbortSignal): Promise<HttpReply> {
+  async function sendOnce(query: ProxyQuery, queryId: string, signal: AbortSignal): Promise<HttpReply> {
     const { login, acceptEncoding } = query
-    const { target, headers, body } = clickHouseCall(query.request, { queryId, database, limits }, random)
-    return client.send({
+    const forced = { queryId, database, limits, isHeld: !marksErrors }
+    const { target, headers, body } = clickHouseCall(query.request, forced, random)
+    const reply = await client.send({
       method: 'POST',
       target,
       headers: {
@@ -132,6 +137,8 @@ export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: Cli
       body,
       signal,
     })
+    marksErrors = hasExceptionTag(reply)
+    return reply
   }
 
   async function forward(
@@ -172,16 +179,19 @@ export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: Cli
       waiting[Symbol.dispose]()
       using reading = watchServer(pings, clock)
       reading.signal.addEventListener('abort', gone, { once: true })
-      const tag = reply.headers['x-clickhouse-exception-tag']
       const isOk = reply.status < 300 && reply.headers['x-clickhouse-exception-code'] === undefined
       response.writeHead(reply.status, { ...passedHeaders(reply.headers), ...query.headers })
-      const counted = countBytes((bytes) => {
-        metrics.queryBytes.inc(bytes)
-        // The text of an error is no result.
-        if (isOk) query.onSent(bytes)
+      signal.addEventListener('abort', () => response.destroy(), { once: true })
+      const failure = await sendParts(response, partsOf(reply), {
+        encoders: [],
+        exceptionTag: undefined,
+        onSent(bytes) {
+          metrics.queryBytes.inc(bytes)
+          // The text of an error is no result.
+          if (isOk) query.onSent(bytes)
+        },
       })
-      if (tag === undefined) await pipeline(reply.body, counted, response)
-      else await pipeline(reply.body, keepTail(TRAILER_BYTES), counted, response)
+      if (failure !== undefined || !response.writableFinished) return { isOk: false }
       const summary = reply.headers['x-clickhouse-summary']
       metrics.queryRows.inc(readSummary(typeof summary === 'string' ? summary : undefined).resultRows)
       return { isOk }
@@ -240,27 +250,31 @@ function isLoginRefusal({ status, headers }: HttpReply): boolean {
   return code === undefined ? status === 401 : LOGIN_CODES.includes(code)
 }
 
-function countBytes(onBytes: (bytes: number) => void): Transform {
-  return new Transform({
-    transform(chunk: Buffer, _encoding, done: TransformCallback) {
-      onBytes(chunk.length)
-      done(null, chunk)
-    },
-  })
+/** Servers since 25.11 have it in every response. */
+function hasExceptionTag({ headers }: HttpReply): boolean {
+  return headers['x-clickhouse-exception-tag'] !== undefined
 }
 
-/** Holds back the last bytes and sends them as one chunk. */
-function keepTail(bytes: number): Transform {
+/**
+ * The body of a response in parts. Where an exception may end it, its last bytes are one part. A current server closes the connection after an exception,
+ * without the end of the body: then this throws QueryError after the last part.
+ */
+async function* partsOf(reply: HttpReply): AsyncGenerator<Uint8Array> {
+  const tailMax = hasExceptionTag(reply) ? TRAILER_BYTES : 0
   let tail: Buffer = Buffer.alloc(0)
-  return new Transform({
-    transform(chunk: Buffer, _encoding, done: TransformCallback) {
+  let isCutOff = false
+  try {
+    for await (const chunk of reply.body as AsyncIterable<Buffer>) {
       const all = tail.length === 0 ? chunk : Buffer.concat([tail, chunk])
-      const cut = Math.max(0, all.length - bytes)
+      const cut = Math.max(0, all.length - tailMax)
       tail = all.subarray(cut)
-      done(null, cut === 0 ? undefined : all.subarray(0, cut))
-    },
-    flush: (done) => done(null, tail.length === 0 ? undefined : tail),
-  })
+      if (cut > 0) yield all.subarray(0, cut)
+    }
+  } catch {
+    isCutOff = true
+  }
+  if (tail.length > 0) yield tail
+  if (isCutOff) throw new QueryError('UNKNOWN_EXCEPTION', 'The response of the server has no end.')
 }
 
 /** Random bytes as a UUID of version 4. */

@@ -11,13 +11,32 @@ const callOf = (search: string, parameters: Record<string, string> = {}) => {
   return clickHouseCall({ ...request, parameters: { ...request.parameters, ...parameters } }, FORCED, random)
 }
 const fieldsOf = (target: string) => new URLSearchParams(target.slice(2))
-const FORCED = { queryId: 'q', database: 'chain', limits: { secondsMax: 10, rowsMax: 1000, bytesMax: 1000 } }
+const FORCED = {
+  queryId: 'q',
+  database: 'chain',
+  limits: { secondsMax: 10, rowsMax: 1000, bytesMax: 1000 },
+  isHeld: false,
+}
 
 test('the revision in which a client reads Native is passed on as a number', () => {
   const revisionOf = (search: string) => fieldsOf(callOf(search).target).get('client_protocol_version')
   assert.equal(revisionOf('query=1&client_protocol_version=54460'), '54460')
   assert.equal(revisionOf('query=1'), null)
   assert.throws(() => revisionOf('query=1&client_protocol_version=x'), { type: 'BAD_ARGUMENTS' })
+})
+
+test('the limits of the server are the lower ones of the customer and the operator', () => {
+  const limitsOf = (search: string) => {
+    const fields = fieldsOf(callOf(search).target)
+    return ['max_execution_time', 'max_result_rows', 'max_result_bytes'].map((name) => Number(fields.get(name)))
+  }
+  assert.deepEqual(limitsOf('query=1'), [10, 1000, 1000])
+  assert.deepEqual(limitsOf('query=1&max_execution_time=2.5&max_result_rows=7&max_result_bytes=20.5'), [3, 7, 20])
+  assert.deepEqual(
+    limitsOf('query=1&max_execution_time=99&max_result_rows=2000&max_result_bytes=2000'),
+    [10, 1000, 1000],
+  )
+  assert.deepEqual(limitsOf('query=1&max_execution_time=0&max_result_rows=0&max_result_bytes=0.5'), [10, 1000, 1])
 })
 
 const formOf = (call: ReturnType<typeof callOf>) =>

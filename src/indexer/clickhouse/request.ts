@@ -15,7 +15,9 @@ export type ForcedFields = {
   /** Identifies the query at the server. Made by the gateway, so that no customer can reuse the id of another's query. */
   readonly queryId: string
   readonly database: string
-  readonly limits: Pick<QueryLimits, 'secondsMax' | 'rowsMax'>
+  readonly limits: QueryLimits
+  /** Whether the server completes the result before it sends its first byte, also where the customer did not request it. */
+  readonly isHeld: boolean
 }
 
 /** Most bytes of a response that the server may buffer in memory. */
@@ -88,7 +90,7 @@ function withTimeFormat({ query, defaultFormat }: QueryRequest, fields: URLSearc
   return format === null ? query : `${query} FORMAT ${defaultFormat} SETTINGS date_time_output_format = '${format}'`
 }
 
-function targetFields(request: QueryRequest, { queryId, database, limits }: ForcedFields): URLSearchParams {
+function targetFields(request: QueryRequest, { queryId, database, limits, isHeld }: ForcedFields): URLSearchParams {
   const settings = readSettings(Object.entries(request.settings))
   // A client may cut its result at its own number of rows. Not by `break`, which would cut it at the bytes of the plan as well, without an error.
   const isCutAtRows = settings.endsAtRowsMax && (settings.rowsMax ?? Infinity) <= limits.rowsMax
@@ -97,7 +99,8 @@ function targetFields(request: QueryRequest, { queryId, database, limits }: Forc
     database,
     default_format: request.defaultFormat,
     max_execution_time: String(Math.max(1, Math.ceil(Math.min(settings.secondsMax ?? Infinity, limits.secondsMax)))),
-    max_result_rows: String(Math.max(1, Math.min(Math.floor(settings.rowsMax ?? Infinity), limits.rowsMax))),
+    max_result_rows: lowerLimit(settings.rowsMax, limits.rowsMax),
+    max_result_bytes: lowerLimit(settings.bytesMax, limits.bytesMax),
     result_overflow_mode: 'throw',
     output_format_json_quote_64bit_integers: settings.quote64 ? '1' : '0',
   })
@@ -109,7 +112,12 @@ function targetFields(request: QueryRequest, { queryId, database, limits }: Forc
   if (request.isNativeCompressed) fields.set('compress', '1')
   if (settings.isCompressed) fields.set('enable_http_compression', '1')
   for (const [name, value] of Object.entries(request.buffering)) fields.set(name, bufferingValue(name, value))
+  if (isHeld) fields.set('wait_end_of_query', '1')
   return fields
+}
+
+function lowerLimit(requested: number | undefined, max: number): string {
+  return String(Math.max(1, Math.min(Math.floor(requested ?? Infinity), max)))
 }
 
 function bufferingValue(name: string, value: string): string {

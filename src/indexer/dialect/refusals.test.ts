@@ -30,7 +30,10 @@ const REFUSED: readonly (readonly [sql: string, message: RegExp])[] = [
   ['SELECT sum(slot ORDER BY slot) FROM blocks', /^Clause ORDER BY inside of a function is not offered/],
   ['SELECT first_value(slot) IGNORE NULLS OVER () FROM blocks', /^Clause IGNORE NULLS is not offered/],
   ['SELECT sum(slot) OVER (ORDER BY slot GROUPS 1 PRECEDING) FROM blocks', /^Clause GROUPS in a window is not offered/],
-  ['SELECT * FROM (SELECT 1 SETTINGS max_threads = 1)', /SETTINGS/],
+  [
+    'SELECT * FROM (SELECT 1 SETTINGS max_threads = 1) LIMIT 1',
+    /^Clause SETTINGS inside of a statement is not offered/,
+  ],
   ['SELECT * FROM (SELECT 1 FORMAT JSON)', /^Clause FORMAT inside of a statement is not offered/],
   ['SELECT b.slot FROM blocks b SEMI FULL JOIN rewards r ON b.slot = r.slot', /^Clause SEMI FULL JOIN is not offered/],
   ['SELECT b.slot FROM blocks b ANY JOIN rewards r ON b.slot > r.slot', /^ANY JOIN is offered with equal columns/],

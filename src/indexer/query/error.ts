@@ -58,6 +58,9 @@ export const QUERY_ERRORS = {
 
 export type QueryErrorName = keyof typeof QUERY_ERRORS
 
+/** As in `@clickhouse/client`. */
+const TYPE_IN_MESSAGE = /\((?=[A-Z0-9_]*[A-Z]{3})([A-Z0-9_]+)\)/g
+
 /** A query that was refused or failed. The message contains no name that the customer did not write, but for columns of the same statement that are alike. */
 export class QueryError extends Error {
   override readonly name = 'QueryError'
@@ -83,11 +86,11 @@ export class QueryError extends Error {
   }
 
   /**
-   * The body of the response. Clients read the text after the last `Exception: ` up to the first word of capitals in parentheses, so the message
-   * must contain neither.
+   * The body of the response. Clients read the text after the last `Exception: ` up to the first word in parentheses of capitals, digits and
+   * underscores with three capitals in a row, so the message must contain neither.
    */
   get body(): string {
-    const message = this.message.replaceAll('Exception: ', 'exception ').replaceAll(/\(([A-Z][A-Z_0-9]{2,})\)/g, '[$1]')
+    const message = this.message.replaceAll('Exception: ', 'exception ').replaceAll(TYPE_IN_MESSAGE, '[$1]')
     return `Code: ${this.code}. DB::Exception: ${message} (${this.type})\n`
   }
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createRandom, repeatsOf, seedOf } from '../../../test/support/property.ts'
 import { createManualClock, type ManualClock } from '../../core/clock.ts'
-import { silentLogger } from '../../platform/telemetry/logger.ts'
+import { createLogger, type Logger, silentLogger } from '../../platform/telemetry/logger.ts'
 import { createMetricsRegistry } from '../../platform/telemetry/metrics-registry.ts'
 import { indexerMetrics } from '../metrics.ts'
 import type { QueryError } from './error.ts'
@@ -32,13 +32,13 @@ type Rig = Disposable & {
   ): Promise<'ok' | QueryError>
 }
 
-function startRig(): Rig {
+function startRig(log: Logger = silentLogger): Rig {
   const clock = createManualClock()
   const registry = createMetricsRegistry()
   const profiles = new Map<string, () => QueryProfile>()
   const database = createDatabaseDouble(clock, (query) => profiles.get(query)?.() ?? LIGHT)
   const metrics = indexerMetrics(registry)
-  const executor = createQueryExecutor(LIMITS, { store: database.store, clock, log: silentLogger, metrics })
+  const executor = createQueryExecutor(LIMITS, { store: database.store, clock, log, metrics })
   return {
     clock,
     executor,
@@ -75,6 +75,19 @@ test('when the memory limit is reached only the query that caused it fails; the 
   await rig.clock.advanceAsync(60_000)
   assert.deepEqual((await all).map(typeOf), ['MEMORY_LIMIT_EXCEEDED', 'ok', 'ok', 'ok'])
   assert.equal(rig.database.kills, 2)
+})
+
+test('the log names the queries of a killed process by their hashes, and not by their texts', async () => {
+  const lines: string[] = []
+  const log = createLogger({ level: 'warn', destination: { write: (line: string) => lines.push(line) } })
+  using rig = startRig(log)
+  const done = rig.run('bad', GREEDY)
+  await rig.clock.advanceAsync(60_000)
+  await done
+  // `printf %s 'bad 0' | sha256sum`
+  for (const message of ['database process ended while queries ran', 'a query ended the database process'])
+    assert.match(lines.find((line) => line.includes(message)) ?? '', /071d98ef34005bce/)
+  assert.doesNotMatch(lines.join(''), /bad 0/)
 })
 
 test('a cheap query of the offender in between does not shift the blame to another subscription', async () => {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Clock } from '../../core/clock.ts'
 import { delay } from '../../platform/process/clock.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
@@ -54,6 +55,7 @@ const CRASH = 'The database process ended twice while this query ran alone; the 
 /** A query in the database process. */
 type Run = {
   readonly subscriptionId: string
+  readonly query: string
   readonly scheduled: ScheduledQuery
   readonly store: StoreProcess
   readonly startedMs: number
@@ -84,7 +86,12 @@ export function createQueryExecutor(options: QueryExecutorOptions, deps: QueryEx
     const runs = [...running].filter((run) => run.store === store)
     const subscriptions = new Set(runs.map(({ subscriptionId }) => subscriptionId))
     log.warn(
-      { reason, running: runs.length, subscriptions: [...subscriptions] },
+      {
+        reason,
+        running: runs.length,
+        subscriptions: [...subscriptions],
+        queryHashes: runs.map(({ query }) => hashOf(query)),
+      },
       'database process ended while queries ran',
     )
     for (const run of runs) run.end = { reason, wasExclusive: run.scheduled.isExclusive }
@@ -131,7 +138,8 @@ export function createQueryExecutor(options: QueryExecutorOptions, deps: QueryEx
     const store = await openStore(disconnected)
     quarantine.check(subscriptionId)
     const residentBytes = store.residentBytes() ?? 0
-    const run: Run = { subscriptionId, scheduled, store, startedMs: clock.monotonicMs(), residentBytes, end: undefined }
+    const startedMs = clock.monotonicMs()
+    const run: Run = { subscriptionId, query: job.query, scheduled, store, startedMs, residentBytes, end: undefined }
     using _sharing = clock.setTimer(exclusiveMs, () => scheduled.share())
     using _watch = watch(store, id, job.limits.secondsMax, disconnected)
     running.add(run)
@@ -182,7 +190,8 @@ export function createQueryExecutor(options: QueryExecutorOptions, deps: QueryEx
       if ('response' in done) return done
       strikes += done.strikes
       if (strikes >= PROOF) {
-        log.warn({ subscription: subscriptionId, reason: done.reason }, 'a query ended the database process')
+        const fields = { subscription: subscriptionId, reason: done.reason, queryHash: hashOf(job.query) }
+        log.warn(fields, 'a query ended the database process')
         quarantine.refuse(subscriptionId)
         throw causeOf(done.reason)
       }
@@ -219,6 +228,11 @@ export function createQueryExecutor(options: QueryExecutorOptions, deps: QueryEx
     },
     [Symbol.dispose]: () => memory.cancel(),
   }
+}
+
+/** By which the log names a query, whose text may be private: the beginning of its SHA-256. */
+function hashOf(query: string): string {
+  return createHash('sha256').update(query).digest('hex').slice(0, 16)
 }
 
 /** The error of a query that ended its process. */

@@ -5,7 +5,7 @@ import { QueryError } from './error.ts'
 export type SendOptions = {
   /** What the body passes through, in order. */
   readonly encoders: readonly Transform[]
-  /** Marks an error at the end of the body; undefined for a result that was complete before it was sent. */
+  /** Marks an error at the end of the body; undefined where the parts contain it, or the result was complete before it was sent. */
   readonly exceptionTag: string | undefined
   /** Called with the bytes of the body as they are written, encoded. */
   readonly onSent?: ((bytes: number) => void) | undefined

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { GROWTH_MAX, growthOf } from '../../core/test-growth.ts'
 import { QueryError, type QueryErrorName } from './error.ts'
-import { STATEMENT_LENGTH_MAX, STATEMENT_NESTING_MAX, STATEMENT_TOKENS_MAX, tokenize } from './sql-tokens.ts'
+import { isInsert, STATEMENT_LENGTH_MAX, STATEMENT_NESTING_MAX, STATEMENT_TOKENS_MAX, tokenize } from './sql-tokens.ts'
 
 const texts = (sql: string): string[] => tokenize(sql).map(({ text }) => text)
 const refusal = (type: QueryErrorName, message: RegExp) => (error: unknown) =>
@@ -40,6 +40,17 @@ test('binary numbers are one token', () => {
 
 test('closed brackets of any kind do not count as nesting', () => {
   for (const pair of ['()', '[]', '{}']) assert.equal(tokenize(pair.repeat(500)).length, 1000, pair)
+})
+
+test('an INSERT is known by its first word, whatever follows it', () => {
+  for (const sql of [
+    "INSERT INTO t FORMAT TabSeparated\nit's",
+    '/* a */ -- b\n insert into t FORMAT Native\n\0',
+    'Insert',
+  ])
+    assert.ok(isInsert(sql), sql)
+  for (const sql of ['SELECT 1 INSERT', '`INSERT` INTO t', 'INSERTS', '-- INSERT', '/* INSERT', '/* a', ''])
+    assert.ok(!isInsert(sql), sql)
 })
 
 test('a quoted word is never a keyword', () => {

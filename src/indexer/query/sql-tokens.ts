@@ -85,7 +85,13 @@ export function tokenize(sql: string): Token[] {
   return tokens
 }
 
-function nestingOf({ kind, text }: Token): number {
+/** Whether the statement is an INSERT. Its rows follow it in any format, so it cannot be split into tokens. */
+export function isInsert(sql: string): boolean {
+  return match(WORD, sql, skipSpace(sql, 0))?.[0].toUpperCase() === 'INSERT'
+}
+
+/** 1 for a bracket that opens, -1 for one that closes. */
+export function nestingOf({ kind, text }: Token): number {
   if (kind !== 'symbol') return 0
   if (text === '(' || text === '[' || text === '{') return 1
   return text === ')' || text === ']' || text === '}' ? -1 : 0
@@ -105,13 +111,13 @@ const NUMBER = /0[xX][0-9a-fA-F]+|0[bB][01]+|\d+(?:_\d+)*(?:\.\d*)?(?:[eE][+-]?\
 const PARAMETER_HEAD = /\{\s*([A-Za-z_]\w*)\s*:/y
 const SYMBOL = /<=>|<>|<=|>=|!=|==|\|\||::|->|[^]/y
 
-/** The offset of the next token. */
+/** The offset of the next token, or of a comment that does not end. */
 function skipSpace(sql: string, from: number): number {
   let at = from
   while (at < sql.length) {
     if (sql.startsWith('/*', at)) {
       const end = sql.indexOf('*/', at + 2)
-      if (end === -1) throw new QueryError('SYNTAX_ERROR', `Syntax error: the comment at position ${at} does not end.`)
+      if (end === -1) return at
       at = end + 2
     } else {
       const space = match(SPACE, sql, at)
@@ -124,6 +130,8 @@ function skipSpace(sql: string, from: number): number {
 
 function next(sql: string, at: number): Token {
   const char = sql[at] as string
+  if (sql.startsWith('/*', at))
+    throw new QueryError('SYNTAX_ERROR', `Syntax error: the comment at position ${at} does not end.`)
   if (char === "'" || char === '`' || char === '"') return quoted(sql, at, char)
   const word = match(WORD, sql, at)?.[0]
   if (word !== undefined) return { kind: 'word', text: word, value: word, upper: word.toUpperCase(), at }

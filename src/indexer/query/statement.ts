@@ -1,5 +1,5 @@
 import { QueryError } from './error.ts'
-import { isSymbol, isWord, type Token, tokenize } from './sql-tokens.ts'
+import { isSymbol, isWord, nestingOf, type Token, tokenize } from './sql-tokens.ts'
 
 /** A customer's statement, tokenised once for everything that reads it. */
 export type Statement = {
@@ -15,9 +15,11 @@ export type Statement = {
 export function parseStatement(query: string): Statement {
   const tokens = tokenize(query)
   while (tokens.at(-1)?.text === ';') tokens.pop()
-  const format = takeFormat(tokens)
-  const settings = takeSettings(tokens)
-  return { tokens, format, settings }
+  // ClickHouse takes SETTINGS before FORMAT, after it, and both.
+  let format = takeFormat(tokens)
+  const last = takeSettings(tokens)
+  format ??= takeFormat(tokens)
+  return { tokens, format, settings: new Map([...takeSettings(tokens), ...last]) }
 }
 
 /** `… FORMAT name` at the end. */
@@ -28,10 +30,14 @@ function takeFormat(tokens: Token[]): string | undefined {
   return name.text
 }
 
-/** `… SETTINGS a = 1, b = 'x'` at the end. */
+/** `… SETTINGS a = 1, b = 'x'` at the end. Those of a subquery stay where they are, and are refused there. */
 function takeSettings(tokens: Token[]): Map<string, string> {
   const settings = new Map<string, string>()
-  const from = tokens.findLastIndex((token) => isWord(token, 'SETTINGS'))
+  let depth = 0
+  const from = tokens.findLastIndex((token) => {
+    depth += nestingOf(token)
+    return depth === 0 && isWord(token, 'SETTINGS')
+  })
   if (from === -1 || !isSymbol(tokens[from + 2], '=')) return settings
   const part = tokens.slice(from + 1).filter(({ text }) => text !== ';')
   for (let at = 0; at < part.length; at += 4) {

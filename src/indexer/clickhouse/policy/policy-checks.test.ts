@@ -78,6 +78,7 @@ const REFUSED: readonly (readonly [sql: string, type: QueryErrorName, message: R
   ['SELECT \u212a', 'SYNTAX_ERROR', /\? is not supported here/],
   ['SELECT * APPLY(max) FROM blocks', 'NOT_IMPLEMENTED', /APPLY/],
   ['SELECT 1 INTO OUTFILE', 'NOT_IMPLEMENTED', /INTO/],
+  ['SELECT * FROM (SELECT 1 SETTINGS max_threads = 1)', 'NOT_IMPLEMENTED', /at the end of the statement/],
 ]
 
 test('T14: each check of the grammar refuses its statement with the expected error', () => {

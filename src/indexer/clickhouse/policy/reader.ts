@@ -193,6 +193,6 @@ const REFUSED_CLAUSES: Readonly<Record<string, string>> = {
   TOP: 'TOP is not supported here: use LIMIT.',
   APPLY: 'APPLY is not supported here: write the call.',
   FORMAT: 'FORMAT is allowed once, at the end.',
-  SETTINGS: 'SETTINGS are allowed once, at the end, as name = value.',
+  SETTINGS: 'SETTINGS are allowed at the end of the statement, as name = value.',
   RECURSIVE: 'RECURSIVE is not supported here.',
 }
