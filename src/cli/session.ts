@@ -14,7 +14,7 @@ import { currentActor } from '../processes/compose/process/deps.ts'
 import type { ChangeFlags, CliContext, CommonFlags } from './define.ts'
 import { findSettings } from './find-settings.ts'
 import { runningElsewhere } from './locate.ts'
-import { printJson, write } from './output/print.ts'
+import { FORMER_MESSAGE, printJson, write } from './output/print.ts'
 
 /** The access store and settings of one command. */
 export type Session = Settings &
@@ -99,6 +99,6 @@ export function reportChange(context: CliContext, flags: ChangeFlags, record: ob
 
 /** Prints the result of a command that changes something. */
 export function done(context: CliContext, flags: ChangeFlags, sentence: string): void {
-  if (flags.json === true && flags.dryRun === true) return printJson(context, { dryRun: true, message: sentence })
+  if (flags.json === true && flags.dryRun === true) return printJson(context, { dryRun: true, message: sentence }, FORMER_MESSAGE)
   write(context, flags.dryRun === true ? `dry run, nothing changed: ${sentence}` : sentence)
 }

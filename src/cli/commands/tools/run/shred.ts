@@ -67,8 +67,14 @@ export async function showDestinations(this: CliContext, flags: ListFlags, subsc
       { title: 'SENT', value: (row) => row.sent },
       { title: 'UNSENT', value: (row) => row.unsent },
       { title: 'LAST FAULT', value: (row) => row.lastFault, wide: true },
-      // The label `destination` of the metrics; JSON has its earlier name.
-      { title: 'INDEX', wire: 'seat', value: (row) => row.destinationIndex, wide: true },
+      // The label `destination` of the metrics.
+      {
+        title: 'INDEX',
+        wire: 'destination_index',
+        former: 'seat',
+        value: (row) => row.destinationIndex,
+        wide: true,
+      },
       { title: 'SET AT', value: (row) => isoTime(row.setAt), show: (row) => printTime(row.setAt) },
     ],
   })

@@ -8,7 +8,7 @@ import type { SenderStats } from '../../../../sender/receipts/stats.ts'
 import type { CliContext, CommonFlags, ListFlags } from '../../../define.ts'
 import { findSettings } from '../../../find-settings.ts'
 import { openRunningProcess } from '../../../operations/running-process.ts'
-import { printFacts, printJson, printList } from '../../../output/print.ts'
+import { FORMER_MESSAGE, printFacts, printJson, printList } from '../../../output/print.ts'
 
 export async function listTipAccounts(this: CliContext, flags: ListFlags): Promise<void> {
   const settings = await findSettings(this, flags)
@@ -66,7 +66,7 @@ export async function tipStats(this: CliContext, flags: CommonFlags): Promise<vo
       fix: 'Set sender.enabled = true and restart.',
     })
   }
-  if (flags.json === true) return printJson(this, report)
+  if (flags.json === true) return printJson(this, report, FORMER_MESSAGE)
   const rate = report.landed + report.expired + report.ended
   printFacts(this, [
     ['accepted', report.accepted],
