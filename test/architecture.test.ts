@@ -114,7 +114,7 @@ const plan: Plan = {
     { path: /^src\/(contract\/schemas\/customer|sender\/receipts\/)/, names: ['answer', 'says'] },
     { path: /^test\/(behaviours|support)\//, names: ['answer', 'says', 'door'] },
     { path: /^src\/cli\/output\/print/, names: ['says', 'gaps_told'] },
-    { path: /^(src\/gateway|test\/behaviours|test\/threats)\//, names: ['answerBytesMax'] },
+    { path: /^src\/gateway\/options/, names: ['answerBytesMax'] },
     // Instructions of the SPL Token-2022 program.
     { path: /./, names: ['harvestToMintEnabled', 'harvestWithheldTokensToMint'] },
   ],

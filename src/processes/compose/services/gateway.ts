@@ -4,6 +4,7 @@ import type { AccountPage } from '../../../gateway/account/page.ts'
 import type { AccountReports } from '../../../gateway/account/reports.ts'
 import type { DecodedSource } from '../../../gateway/geyser/decoded/source.ts'
 import type { SharedLimits } from '../../../gateway/limits.ts'
+import { cacheOf } from '../../../gateway/options.ts'
 import { type Gateway, startGateway } from '../../../gateway/service.ts'
 import type { MemoryGuard } from '../../../platform/process/memory-guard.ts'
 import type { Upstreams } from '../../../upstreams/service.ts'
@@ -49,7 +50,7 @@ export function openGateway({ config, loaded }: ServiceSettings, deps: GatewayPa
       // Given as a number to each of several threads.
       threads: workers === 'auto' ? 1 : workers,
       residentBytesMax: config.memory.residentBytesMax,
-      cache: cache.enabled ? cache : undefined,
+      cache: cacheOf(cache),
     },
     {
       access,
