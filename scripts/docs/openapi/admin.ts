@@ -135,9 +135,9 @@ function signInOperations(): Record<string, Record<string, Operation>> {
     [SIGN_IN_PATH]: {
       get: {
         operationId: 'signInWays',
-        summary: 'The ways to sign in.',
+        summary: 'The methods of signing in.',
         security: [],
-        responses: { '200': json('The ways.', 'SignIn'), '4XX': json('Refused; the fix is in the body.', 'Error') },
+        responses: { '200': json('The methods.', 'SignIn'), '4XX': json('Refused; the fix is in the body.', 'Error') },
       },
     },
     [OIDC_LOGIN_PATH]: {
