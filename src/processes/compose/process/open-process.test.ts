@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { envNameOf } from '../../../platform/config/env.ts'
 import { makeTestFolder } from '../../../platform/files/test-folder.ts'
 import { systemClock } from '../../../platform/process/clock.ts'
 import { secureRandom } from '../../../platform/process/random.ts'
@@ -30,7 +31,8 @@ test('health is served from the first step of a start on: alive, and not ready u
 
 test('a key with its former name is accepted, and logged with the present one', async () => {
   using folder = makeTestFolder()
-  const env = { SLUICE_METRICS__LISTEN: '127.0.0.1:0', SLUICE_BUNDLE__CACHE__ANSWER_BYTES_MAX: '2048' }
+  const former = envNameOf(['bundle', 'cache', 'answerBytesMax'])
+  const env = { SLUICE_METRICS__LISTEN: '127.0.0.1:0', [former]: '2048' }
   const settings = await loadSettings({ process: { env } }, { state: folder.path })
   let lines = ''
   const log = createLogger({ level: 'warn', destination: { write: (line: string) => (lines += line) } })
