@@ -8,7 +8,7 @@ export type BlockOutcome = 'final' | 'rejected'
 
 /** `blocks.heldMax` where it is not set. */
 export const HELD_BLOCKS = 128
-/** The same for the simulated chain of a trial, whose older blocks are read from disk: each takes some 100 KB. */
+/** The same for the simulated chain, whose older blocks are read from disk: each takes some 100 KB. */
 export const SIMULATED_HELD_BLOCKS = 32
 
 export type BlockStoreOptions = { readonly blocksMax: number; readonly bytesMax: number }

@@ -16,7 +16,7 @@ export type ResumeBufferOptions = {
 
 /** `resume.bytesMax` where it is not set: about an hour of frames of a small chain. */
 export const RESUME_BYTES = 64 * 1024 * 1024
-/** The same for the simulated chain of a trial: about three minutes of frames. */
+/** The same for the simulated chain: about three minutes of frames. */
 export const SIMULATED_RESUME_BYTES = 4 * 1024 * 1024
 
 /** Memory of an entry besides its content. */
