@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { makeTestFolder } from '../../../platform/files/test-folder.ts'
 import { configSchema } from './config.ts'
-import { runsEmbeddedOnly, isUnconfigured, onlyInServe, servedSections, undecodedReason } from './served.ts'
+import { isUnconfigured, onlyInServe, runsEmbeddedOnly, servedSections, undecodedReason } from './served.ts'
 import { loadSettings } from './settings.ts'
 
 test('what is configured and only serve runs: billing, notices, and an admin API that has values', async () => {

@@ -37,7 +37,7 @@ export function sendsToEmbeddedOnly(config: Config): boolean {
   return runsEmbeddedOnly(config) && config.sender.rpc.length + config.sender.relays.length === 0
 }
 
-/** There the thread pool of the runtime checks what the event loop does not: a thread that has nothing to do takes 7 MB. */
+/** Without nodes or relays the thread pool of the runtime checks what the event loop does not: a thread that has nothing to do takes 7 MB. */
 export function checkThreadsOf(config: Config, cores: number): number {
   if (sendsToEmbeddedOnly(config)) return 0
   return Math.min(CHECK_THREADS_MAX, Math.max(1, cores - 1))
