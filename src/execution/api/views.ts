@@ -1,5 +1,5 @@
 import type { BlockSummary } from '../../contract/execution-routes.ts'
-import type { ConflictData, ContentionData, Hex, MetricKind, TopAccesses } from '../../contract/stream-events.ts'
+import type { ConflictData, ContentionData, Hex, FigureKind, TopAccesses } from '../../contract/stream-events.ts'
 import { setBounded } from '../../core/bounded-map.ts'
 import { LifecycleView } from './lifecycle-view.ts'
 
@@ -70,7 +70,7 @@ export class Views {
   }
 
   /** The payloads that a new subscriber of a kind gets first, as JSON. */
-  snapshot(kind: MetricKind): string[] {
+  snapshot(kind: FigureKind): string[] {
     switch (kind) {
       case 'TPS':
         return this.tps > 0 ? [String(this.tps)] : []

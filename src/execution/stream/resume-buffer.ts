@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
-import type { MetricKind, Warning } from '../../contract/stream-events.ts'
+import type { FigureKind, Warning } from '../../contract/stream-events.ts'
 import type { RawEventPart } from '../source/message.ts'
 
 /** One published item. Metric frames are encoded once; raw events are filtered and encoded for each subscription. */
 export type StreamEntry =
-  | { readonly seq: number; readonly kind: MetricKind | 'Warning'; readonly frame: Buffer }
+  | { readonly seq: number; readonly kind: FigureKind | 'Warning'; readonly frame: Buffer }
   | { readonly seq: number; readonly kind: 'Events'; readonly events: readonly RawEventPart[]; readonly bytes: number }
 
 export type ResumeBufferOptions = {
