@@ -9,8 +9,8 @@ import { admins, type NewAdmin } from '../../../operations/admins.ts'
 import { openOperations } from '../../../operations/open.ts'
 import { confirmCut } from '../../../output/confirm.ts'
 import { printList } from '../../../output/print.ts'
+import { done, reportChange } from '../../../output/report-change.ts'
 import { secretLocation } from '../../../output/secret-output.ts'
-import { done, reportChange } from '../../../session.ts'
 
 export async function addAdminCommand(
   this: CliContext,

@@ -6,7 +6,7 @@ import type { ChangeFlags, CliContext, ListFlags } from '../../../define.ts'
 import { destinations } from '../../../operations/destinations.ts'
 import { openOperations } from '../../../operations/open.ts'
 import { printJson, printList } from '../../../output/print.ts'
-import { done } from '../../../session.ts'
+import { done } from '../../../output/report-change.ts'
 
 export async function setDestinationCommand(
   this: CliContext,
