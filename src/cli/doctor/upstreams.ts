@@ -4,9 +4,9 @@ import { systemClock } from '../../platform/process/clock.ts'
 import { secureRandom } from '../../platform/process/random.ts'
 import type { Config } from '../../processes/compose/config/config.ts'
 import { bad, type Finding, ok, warn } from '../../processes/compose/config/finding.ts'
+import { findForbidden } from '../../processes/compose/config/forbidden-addresses.ts'
 import { checkNode, findPoolFaults, type NodeCheck } from '../../upstreams/check-node.ts'
 import { sharedSpec } from '../../upstreams/node-spec.ts'
-import { findForbidden } from '../forbidden-addresses.ts'
 
 /** Whether each node responds on each of its endpoints, and whether all are on the same chain, version and slot. */
 export async function checkUpstreams(

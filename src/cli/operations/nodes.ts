@@ -8,7 +8,7 @@ import {
 } from '../../access/provisioning/nodes.ts'
 import type { DedicatedNode } from '../../access/store/model.ts'
 import { ServiceError } from '../../core/error.ts'
-import { findForbidden } from '../forbidden-addresses.ts'
+import { findForbidden } from '../../processes/compose/config/forbidden-addresses.ts'
 import type { Group } from './open.ts'
 
 /** The subscription that has lost a node. */
