@@ -282,7 +282,7 @@ export type Lifecycle = {
 /** One event of the ring. Integers above 2^53 - 1 are decimal text; 256-bit ones are hex quantities. */
 export type RawEvent = {
   readonly event_name: RawEventName
-  /** Of the block that the event belongs to or refers to. */
+  /** The number of the block that the event belongs to or refers to. */
   readonly block_number: number | string | null
   readonly txn_idx: number | null
   readonly txn_hash: Hex | null

@@ -97,7 +97,9 @@ export function billingHandlers(deps: BillingHandlerDeps): BillingHandlers {
       const sink = knownSink(query.get('sink') ?? deps.sink)
       if (sink === undefined) return { body: { sink: null } }
       const { plannedUntil, behindSeconds, deadLetters, dead, ...status } = await readBillingStatus(store, {
-        ...{ sink, settleMs, nowMs },
+        sink,
+        settleMs,
+        nowMs,
       })
       return {
         body: {

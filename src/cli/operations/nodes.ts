@@ -84,7 +84,9 @@ export const nodes: Group<NodeOperations> = {
   remote(api) {
     type Wire = DedicatedNode & { warnings?: string[]; subscription?: string | null; released?: Released | null }
     const split = ({ warnings = [], subscription = null, released, ...node }: Wire) => ({
-      ...{ node, warnings, subscription },
+      node,
+      warnings,
+      subscription,
       released: released ?? undefined,
     })
     const none = (value: string | undefined) => (value === '' ? 'none' : value)

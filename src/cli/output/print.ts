@@ -65,7 +65,7 @@ export function printList<Row>(
   }
 }
 
-/** Of records whose message had another name. */
+/** For records whose message had another name. */
 export const FORMER_MESSAGE: FormerFields = { message: 'says' }
 
 export function printJson(context: CliContext, value: unknown, former?: FormerFields): void {

@@ -36,7 +36,7 @@ export type RemoteApiOptions = {
 }
 
 const CONNECT_MS_MAX = 10_000
-/** Of one attempt, until the whole response is read; of a long text, between two pieces. */
+/** The limit of one attempt, until the whole response is read; of a long text, between two pieces. */
 const RESPONSE_MS_MAX = 30_000
 const SILENT = `nothing within ${RESPONSE_MS_MAX / 1000} s`
 const RESPONSE_BYTES_MAX = 32 * 1024 * 1024

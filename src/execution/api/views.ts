@@ -56,7 +56,7 @@ export class Views {
     ])
   }
 
-  /** Of the finalized proposal of a number, else of the latest one. */
+  /** The figures of the finalized proposal of a number, else of the latest one. */
   contentionOf(number: number): ContentionData | undefined {
     return this.#blocks.get(number)?.at(-1)?.contention ?? undefined
   }

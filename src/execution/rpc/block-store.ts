@@ -25,7 +25,7 @@ export class BlockStore {
   readonly #byNumber = new Map<number, HeldBlock[]>()
   /** In order of execution: a transaction may be in several proposals. */
   readonly #byTxn = new Map<Hex, HeldBlock[]>()
-  /** Of the blocks held. Kept here because stages are forgotten earlier than blocks. */
+  /** The outcomes of the blocks held. They are kept here because stages are forgotten earlier than blocks. */
   readonly #outcomes = new Map<Hex, BlockOutcome>()
   /** Sorted by number; recomputed after a change. */
   #inOrder: readonly HeldBlock[] | undefined

@@ -13,7 +13,7 @@ export type IndexerPartDeps = ServiceContext<'indexer'> & {
   readonly access: Access
   readonly upstreams: Upstreams
   readonly memory: Pick<MemoryGuard, 'mayAccept'>
-  /** Of the control plane, where the indexer runs in a thread. */
+  /** The watcher of the control plane, where the indexer runs in a thread. */
   readonly children?: ChildWatcher
 }
 

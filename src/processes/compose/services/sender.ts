@@ -20,7 +20,7 @@ import { VERSION } from '../process/version.ts'
 import { hasTipKeys, openIdentity, openTipAccounts } from './tip-keys.ts'
 
 export type SenderPart = Sender & {
-  /** Of its event loop and the threads that check signatures. */
+  /** How its event loop and the threads that check signatures are scheduled. */
   readonly schedule: GrantedSchedule
 }
 
