@@ -26,8 +26,7 @@ export function toWireJson(value: unknown, former: FormerFields = {}): unknown {
   const entries = Object.entries(value).filter(([key]) => key !== 'revision' || !('id' in value))
   return Object.fromEntries(
     entries.flatMap(([key, inner]) => {
-      const wire =
-        TIME_FIELDS.includes(key) && typeof inner === 'number' ? isoTime(inner) : toWireJson(inner, former)
+      const wire = TIME_FIELDS.includes(key) && typeof inner === 'number' ? isoTime(inner) : toWireJson(inner, former)
       const names = [snakeCase(key), former[key]].filter((name) => name !== undefined)
       return names.map((name) => [name, wire])
     }),

@@ -9,7 +9,11 @@ import {
   usagePeriodOf,
 } from '../../access/usage/report.ts'
 import { parseMonth } from '../../contract/dates.ts'
-import { USAGE_EXPORT_CONTENT_TYPES, type UsageExportFormat, type UsageExportGrouping } from '../../contract/usage-export.ts'
+import {
+  USAGE_EXPORT_CONTENT_TYPES,
+  type UsageExportFormat,
+  type UsageExportGrouping,
+} from '../../contract/usage-export.ts'
 import { ServiceError } from '../../core/error.ts'
 import { systemClock } from '../../platform/process/clock.ts'
 import type { Group } from './open.ts'

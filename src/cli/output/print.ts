@@ -42,7 +42,10 @@ export function printList<Row>(
   },
 ): void {
   const { rows, columns, isContinued = false } = list
-  const wireColumns = [...columns, ...columns.flatMap((column) => column.former ? [{ ...column, wire: column.former }] : [])]
+  const wireColumns = [
+    ...columns,
+    ...columns.flatMap((column) => (column.former ? [{ ...column, wire: column.former }] : [])),
+  ]
   const format = flags.json === true ? 'json' : (flags.output ?? 'table')
   if (format === 'json') {
     printJson(

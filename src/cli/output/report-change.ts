@@ -9,6 +9,7 @@ export function reportChange(context: CliContext, flags: ChangeFlags, record: ob
 
 /** Prints the result of a command that changes something. */
 export function done(context: CliContext, flags: ChangeFlags, sentence: string): void {
-  if (flags.json === true && flags.dryRun === true) return printJson(context, { dryRun: true, message: sentence }, FORMER_MESSAGE)
+  if (flags.json === true && flags.dryRun === true)
+    return printJson(context, { dryRun: true, message: sentence }, FORMER_MESSAGE)
   write(context, flags.dryRun === true ? `dry run, nothing changed: ${sentence}` : sentence)
 }

@@ -111,7 +111,9 @@ test('an error without a code of the API is not shown as one of the API; a long 
 
 test('a long text is that of the API: no redirect, no other type, no error in its place', async (t) => {
   const read = async (respond: Respond) =>
-    Array.fromAsync((await setUp(t, respond)).api.text('usageExport', 'text/csv', EXPORT)).then((pieces) => pieces.join(''))
+    Array.fromAsync((await setUp(t, respond)).api.text('usageExport', 'text/csv', EXPORT)).then((pieces) =>
+      pieces.join(''),
+    )
   for (const [respond, message] of [
     [(response) => void response.writeHead(302, { location: '/x' }).end(), /redirects are not followed/],
     [(response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('<p>'), /text\/html instead/],

@@ -2,10 +2,10 @@ import { z } from 'zod'
 import {
   type ConflictData,
   type ContentionData,
+  FIGURE_KINDS,
   FILTER_LIMITS,
   type Hello,
   type Lifecycle,
-  FIGURE_KINDS,
   RAW_EVENTS,
   type RawEvent,
   type Stage,

@@ -1,5 +1,5 @@
 import type { BlockSummary } from '../../contract/execution-routes.ts'
-import type { ConflictData, ContentionData, Hex, FigureKind, TopAccesses } from '../../contract/stream-events.ts'
+import type { ConflictData, ContentionData, FigureKind, Hex, TopAccesses } from '../../contract/stream-events.ts'
 import { setBounded } from '../../core/bounded-map.ts'
 import { LifecycleView } from './lifecycle-view.ts'
 

@@ -1,7 +1,7 @@
 import {
   type AcceptedSubscription,
-  type Hello,
   type FigureKind,
+  type Hello,
   RAW_EVENTS,
   type RawEventName,
   type StreamError,

@@ -1,7 +1,7 @@
 import {
   type AcceptedSubscription,
-  type Hello,
   FIGURE_KINDS,
+  type Hello,
   STREAM_CLOSE,
   type StreamError,
 } from '../../contract/stream-events.ts'

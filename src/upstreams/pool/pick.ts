@@ -47,7 +47,9 @@ const RESPONDS = 8
 const AT_MIN_SLOT = 4
 
 function rankOf({ isUnresponsive, isLagging, isSuspect, slot }: Candidate, minSlot: number): number {
-  return (isUnresponsive ? 0 : RESPONDS) + (slot >= minSlot ? AT_MIN_SLOT : 0) + (isLagging ? 0 : 2) + (isSuspect ? 0 : 1)
+  return (
+    (isUnresponsive ? 0 : RESPONDS) + (slot >= minSlot ? AT_MIN_SLOT : 0) + (isLagging ? 0 : 2) + (isSuspect ? 0 : 1)
+  )
 }
 
 function isBetter(node: Candidate, than: Candidate, rank: number): boolean {

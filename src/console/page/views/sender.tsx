@@ -50,7 +50,8 @@ export function SenderView() {
                     if (state === undefined) return NONE
                     return (
                       <>
-                        <Badge state={state.is_open ? 'open' : 'closed'} /> <span class="dim minor">{state.message}</span>
+                        <Badge state={state.is_open ? 'open' : 'closed'} />{' '}
+                        <span class="dim minor">{state.message}</span>
                       </>
                     )
                   },
