@@ -113,7 +113,7 @@ const plan: Plan = {
     // Former names of fields and of a config key, which stay until 0.2.
     { path: /^src\/(contract\/schemas\/customer|sender\/receipts\/)/, names: ['answer', 'says'] },
     { path: /^src\/cli\/output\/print/, names: ['door', 'gaps_told'] },
-    { path: /^src\/gateway\/options/, names: ['answerBytesMax'] },
+    { path: /^src\/gateway\/(options|rpc\/response-cache)/, names: ['answerBytesMax'] },
     // Instructions of the SPL Token-2022 program.
     { path: /./, names: ['harvestToMintEnabled', 'harvestWithheldTokensToMint'] },
   ],

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cacheOf, gatewayOptions } from './options.ts'
+import { gatewayOptions } from './options.ts'
+import { cacheOf } from './rpc/response-cache.ts'
 
 test('the limit of cached responses is accepted under its former key', () => {
   const limitOf = (cache: object) => cacheOf(gatewayOptions.parse({ cache }).cache)?.responseBytesMax

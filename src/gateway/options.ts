@@ -84,8 +84,3 @@ export const gatewayOptions = z.strictObject({
       'Addresses and networks of proxies whose x-forwarded-for header is used as the client address: 10.0.0.1, 10.0.0.0/8.',
     ),
 })
-
-/** The cache as it is configured; undefined where it is off. */
-export function cacheOf({ enabled, answerBytesMax, ...cache }: z.output<typeof gatewayOptions>['cache']) {
-  return enabled ? { ...cache, responseBytesMax: answerBytesMax ?? cache.responseBytesMax } : undefined
-}

@@ -17,6 +17,13 @@ export type ResponseCacheOptions = {
   readonly responseBytesMax: number
 }
 
+type CacheSection = ResponseCacheOptions & { readonly enabled: boolean; readonly answerBytesMax?: number | undefined }
+
+/** The cache as its section of the configuration sets it up; undefined where it is off. */
+export function cacheOf({ enabled, answerBytesMax, ...cache }: CacheSection): ResponseCacheOptions | undefined {
+  return enabled ? { ...cache, responseBytesMax: answerBytesMax ?? cache.responseBytesMax } : undefined
+}
+
 /** The part of the cache that each of several gateway threads has. A response that fills a part alone would only evict others. */
 export function cachePartOf(cache: ResponseCacheOptions, threads: number): ResponseCacheOptions {
   const bytesMax = Math.floor(cache.bytesMax / threads)
