@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect } from 'node:http2'
 import { cpus } from 'node:os'
 import { Client, credentials } from '@grpc/grpc-js'
-import { startGeyserServer } from '../src/localnet/geyser/grpc.ts'
+import { startChainGeyserServer } from '../src/localnet/geyser/grpc.ts'
 import { createMessageReader, frameMessage } from '../src/platform/grpc/framing.ts'
 import { systemClock } from '../src/platform/process/clock.ts'
 import { silentLogger } from '../src/platform/telemetry/logger.ts'
@@ -23,7 +23,7 @@ else await runServer(Number(first), Number(second))
 
 async function runServer(blocks: number, perBlock: number): Promise<void> {
   const double = createChainDouble()
-  await using server = await startGeyserServer(
+  await using server = await startChainGeyserServer(
     { listen: { host: '127.0.0.1', port: 0 } },
     { chain: double.chain, log: silentLogger, clock: systemClock },
   )

@@ -3,7 +3,7 @@ import { AT, flat, grows } from './alert-examples.ts'
 
 export const BUNDLE_ALERTS: readonly Alert[] = [
   {
-    name: 'SluiceAnswersSlow',
+    name: 'SluiceResponsesSlow',
     expr: 'histogram_quantile(0.99, sum by (instance, interface, le) (rate(sluice_bundle_response_seconds_bucket[5m]))) > 2',
     for: '10m',
     severity: 'ticket',
@@ -36,7 +36,7 @@ export const BUNDLE_ALERTS: readonly Alert[] = [
     labels: { ...AT, interface: 'ws' },
   },
   {
-    name: 'SluiceGapsTold',
+    name: 'SluiceGapsReported',
     expr: 'increase(sluice_bundle_gaps_reported_total[10m]) > 0',
     for: '0s',
     severity: 'ticket',

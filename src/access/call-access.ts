@@ -58,7 +58,13 @@ export function createCallAccess(deps: CallAccessDeps): CallAccess {
   const tickets = createWsTickets(deps.ticketKey)
   const customerLog = createCustomerLog({ log, clock })
   const admission = createCallAdmission({
-    ...{ snapshot, plans, ledger, usage, clock, metrics, onMissingPlan: deps.onMissingPlan },
+    snapshot,
+    plans,
+    ledger,
+    usage,
+    clock,
+    metrics,
+    onMissingPlan: deps.onMissingPlan,
     onRefused: (subscription, why) => customerLog.log({ subscription, message: 'refused', kind: refusalFields(why) }),
   })
   return {

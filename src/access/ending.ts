@@ -48,7 +48,7 @@ export function endsWithin(
 export type EndingWatchDeps = {
   readonly clock: Clock
   snapshot(): AccessSnapshot
-  /** Of the event loop, which a check yields to. */
+  /** Time slices of the event loop, between which a check yields. */
   readonly slices?: () => Pick<TimeSlices, 'isSpent' | 'yield'>
 }
 

@@ -120,7 +120,13 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
   const ticketKey = await store.sharedKey('ws-ticket')
   const access = opening.use(
     createCallAccess({
-      ...{ log, clock, metrics, memory, ledger, usage, ticketKey },
+      log,
+      clock,
+      metrics,
+      memory,
+      ledger,
+      usage,
+      ticketKey,
       requestPermits: () => shared?.sendRequestedPermits(),
       snapshot: follower.current,
       plans: versions.plans,

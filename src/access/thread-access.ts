@@ -74,7 +74,11 @@ export function openThreadAccess(start: ThreadAccessStart, deps: ThreadAccessDep
   const usage = opening.use(new UsageEventWriter(start.usage, { calendar, clock }))
   const access = opening.use(
     createCallAccess({
-      ...{ log, clock, memory, ledger, usage },
+      log,
+      clock,
+      memory,
+      ledger,
+      usage,
       metrics: callMetrics(deps.registry),
       ticketKey: start.ticketKey,
       requestPermits: () => requestBookings?.(),

@@ -56,7 +56,7 @@ export function exitCodeOf(thrown: unknown): number {
   return REMOTE_EXITS[code] ?? errorEntry(code).exit ?? 1
 }
 
-/** Of refusals of the admin API, which the command line of the machine itself never has. */
+/** Exit codes of refusals of the admin API, which the command line of the machine itself never has. */
 const REMOTE_EXITS: Readonly<Record<string, OurExitCode>> = {
   unauthorized: 77,
   forbidden: 77,

@@ -14,7 +14,6 @@ import { currentActor } from '../processes/compose/process/deps.ts'
 import type { ChangeFlags, CliContext, CommonFlags } from './define.ts'
 import { findSettings } from './find-settings.ts'
 import { runningElsewhere } from './locate.ts'
-import { printJson, write } from './output/print.ts'
 
 /** The access store and settings of one command. */
 export type Session = Settings &
@@ -89,16 +88,4 @@ function isThere(file: string): boolean {
       cause,
     })
   }
-}
-
-/** Prints a changed record as JSON, or what changed as a sentence. */
-export function reportChange(context: CliContext, flags: ChangeFlags, record: object, sentence: string): void {
-  if (flags.json === true) printJson(context, record)
-  else done(context, flags, sentence)
-}
-
-/** Prints the result of a command that changes something. */
-export function done(context: CliContext, flags: ChangeFlags, sentence: string): void {
-  if (flags.json === true && flags.dryRun === true) return printJson(context, { dryRun: true, message: sentence })
-  write(context, flags.dryRun === true ? `dry run, nothing changed: ${sentence}` : sentence)
 }

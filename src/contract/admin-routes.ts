@@ -335,7 +335,7 @@ export function hasRevision({ method, path }: Pick<AdminRoute, 'method' | 'path'
 export const IDEMPOTENCY_HEADER = 'idempotency-key'
 /** Header that a browser session sends with each change. */
 export const CSRF_HEADER = 'x-csrf-token'
-/** The ways to sign in, without a token. */
+/** The methods of signing in, without a token. */
 export const SIGN_IN_PATH = '/v1/sign-in'
 /** A browser that opens it is sent to the OpenID Connect issuer. */
 export const OIDC_LOGIN_PATH = '/v1/oidc/login'

@@ -167,7 +167,7 @@ export type ContractFigures = {
     /** Blocks that it was found in. */
     readonly blocks: number
     readonly accesses: number
-    /** Of all storage accesses in the examined blocks, 0 to 1. */
+    /** Share of all storage accesses in the examined blocks, 0 to 1. */
     readonly share: number
     /** Sums over the blocks it was found in. */
     readonly total_slots: number
@@ -180,7 +180,7 @@ export type ContractFigures = {
     /** 1 is the most accessed account. */
     readonly rank: number
     readonly count: number
-    /** Of all account accesses since the last reset, 0 to 1. */
+    /** Share of all account accesses since the last reset, 0 to 1. */
     readonly share: number
   } | null
   /** Blocks that it was found in, oldest first. */

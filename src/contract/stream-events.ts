@@ -14,8 +14,8 @@ export type Hex = `0x${string}`
 export const DEFAULT_KINDS = ['TPS', 'ContentionData', 'TopAccesses', 'Lifecycle'] as const
 
 /** Kinds folded from events; ConflictData only on request. */
-export const METRIC_KINDS = [...DEFAULT_KINDS, 'ConflictData'] as const
-export type MetricKind = (typeof METRIC_KINDS)[number]
+export const FIGURE_KINDS = [...DEFAULT_KINDS, 'ConflictData'] as const
+export type FigureKind = (typeof FIGURE_KINDS)[number]
 
 /** Raw events of the ring that can be subscribed to; they arrive in `Events` frames. */
 export const RAW_EVENTS = [
@@ -62,7 +62,7 @@ export const BLOCKED_BY_DEFAULT = [
   'EvmError',
 ] as const satisfies readonly RawEventName[]
 
-export type StreamItem = MetricKind | RawEventName
+export type StreamItem = FigureKind | RawEventName
 
 /** Paths of the WebSocket endpoint. */
 export const STREAM_PATHS = ['/v1/ws', '/ws', '/'] as const
@@ -282,7 +282,7 @@ export type Lifecycle = {
 /** One event of the ring. Integers above 2^53 - 1 are decimal text; 256-bit ones are hex quantities. */
 export type RawEvent = {
   readonly event_name: RawEventName
-  /** Of the block that the event belongs to or refers to. */
+  /** The number of the block that the event belongs to or refers to. */
   readonly block_number: number | string | null
   readonly txn_idx: number | null
   readonly txn_hash: Hex | null

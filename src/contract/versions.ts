@@ -57,5 +57,5 @@ function dayOf(version: string, day: string): Date {
   return date
 }
 
-/** Of this build. */
+/** The headers of the versions of this build. */
 export const versionHeaders = createVersionHeaders(VERSIONS)

@@ -62,12 +62,12 @@ export class HeldAmounts {
     return sum
   }
 
-  /** Of this thread. */
+  /** What this thread holds. */
   get own(): number {
     return this.#totals[this.#thread] as number
   }
 
-  /** Of the key, over all threads. */
+  /** What is held under the key, over all threads. */
   of(key: string): number {
     const row = this.#table.find(this.#table.stripeOf(key))
     return row === 0 ? 0 : this.#sum(row)

@@ -21,7 +21,7 @@ export type TableMemoryOptions = {
   readonly keysMax: number
   /** Numbers of each key. */
   readonly fields: number
-  /** Of the hash. Random unless given. */
+  /** The seed of the hash. Random unless given. */
   readonly seed?: readonly [number, number] | undefined
 }
 

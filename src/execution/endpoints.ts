@@ -41,7 +41,7 @@ export type Endpoints = AsyncDisposable & {
 const HTTP_CONNECTIONS_MAX = 10_000
 const HTTP_CONNECTIONS_PER_ADDRESS_MAX = 200
 
-/** Of the port: above what the limits of WebSockets allow, so that those decide. */
+/** The limits of the port: above what the limits of WebSockets allow, so that those decide. */
 export function listenerCaps({
   connectionsMax,
   connectionsPerAddress,

@@ -1,11 +1,11 @@
 import { EXECUTION_RPC_METHODS } from '../contract/execution-routes.ts'
-import { METRIC_KINDS, type StreamErrorCode } from '../contract/stream-events.ts'
+import { FIGURE_KINDS, type StreamErrorCode } from '../contract/stream-events.ts'
 import type { MergeRule } from '../platform/telemetry/metric-memory.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import { LIMIT_NAMES } from './rpc/failure.ts'
 import { NO_STATS, type SourceStats } from './source/message.ts'
 
-const KINDS = [...METRIC_KINDS, 'Events', 'Warning'] as const
+const KINDS = [...FIGURE_KINDS, 'Events', 'Warning'] as const
 const JOINS = ['resume', 'snapshot', 'out_of_window'] as const
 const REFUSALS = ['address_limit', 'subscription_limit', 'connections', 'token', 'path', 'work'] as const
 const SUBSCRIBE_ERRORS = [

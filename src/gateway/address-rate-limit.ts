@@ -16,7 +16,7 @@ export type AddressRateLimitOptions = {
   readonly burst: number
 }
 
-/** Of requests that no token is needed for: unknown paths, preflights, and on gRPC unknown methods and calls that are not gRPC. */
+/** The limit of requests that no token is needed for: unknown paths, preflights, and on gRPC unknown methods and calls that are not gRPC. */
 export const OPEN_LIMIT: AddressRateLimitOptions = {
   limit: 'openRequestsPerSecond',
   noun: 'requests without a token',

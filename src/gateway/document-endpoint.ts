@@ -25,7 +25,7 @@ export type DocumentRequest = {
   readonly requestId: string
   /** The client's, behind any trusted proxies. */
   readonly remoteAddress: string
-  /** Of every response. */
+  /** Every response has them. */
   readonly headers: OutgoingHttpHeaders
 }
 
@@ -53,7 +53,7 @@ export function isDocumentPath(path: string): boolean {
   return path === '/docs' || path.startsWith('/docs/')
 }
 
-/** Of a path that the listener lists and that has no file. */
+/** The refusal of a path that the listener lists and that has no file. */
 const NO_FILE: PathRefusal = {
   status: 404,
   body: { error: 'not-found', message: 'this path has no document' },

@@ -12,7 +12,7 @@ const STREAMING = ['ws', 'grpc'] as const
 const LIMITS: readonly string[] = [
   ...Object.keys(LIMIT_LABELS),
   'callsInFlight',
-  'answerBytes',
+  'responseBytes',
   'freeMessages',
   'controlPings',
   'cancelledCalls',

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { listenerOption } from '../contract/listener-option.ts'
 import { integer, section } from '../contract/option-fields.ts'
 import { publicUrlOption } from '../contract/public-url-option.ts'
+import { formerNameOf } from '../contract/schemas/former-field.ts'
 import { networkOption } from '../platform/config/network-option.ts'
 
 /** More threads than any machine has use for. */
@@ -56,9 +57,12 @@ export const gatewayOptions = z.strictObject({
     entriesMax: integer(1, 10_000_000)
       .default(10_000)
       .describe('Number of cached responses, over all gateway threads.'),
-    answerBytesMax: integer(1024, 16 * 1024 * 1024)
+    responseBytesMax: integer(1024, 16 * 1024 * 1024)
       .default(1024 * 1024)
       .describe('A larger response is not cached.'),
+    answerBytesMax: integer(1024, 16 * 1024 * 1024)
+      .optional()
+      .meta(formerNameOf('responseBytesMax')),
   }),
   decoded: section('Streams of ShredStream Decoded on the gRPC port, where the product is offered.', {
     filtersMax: integer(1, 4096).default(64).describe('Filters of one stream (decodedFiltersPerStream).'),

@@ -61,7 +61,7 @@ export type GatewayDeps = BaseDeps & {
   readonly docsUrl?: DocsUrl | undefined
   /** Records refused requests under their id. */
   readonly refusals?: RefusalRecorder | undefined
-  /** Of the other gateway threads; this thread is the only one where it is missing. */
+  /** The connections of the other gateway threads; this thread is the only one where it is missing. */
   readonly otherConnections?: OtherConnections | undefined
   /** Decoded shreds; without it the methods that serve them are forwarded to the nodes. */
   readonly decoded?: DecodedSource | undefined

@@ -170,7 +170,11 @@ export function startIndexerServer(options: IndexerServerOptions, deps: IndexerS
       stallMs: options.readSecondsMax * 1000,
     },
     {
-      ...{ log, clock, onRequest, onRefused: deps.onRefused, onNotAfter: deps.onNotAfter },
+      log,
+      clock,
+      onRequest,
+      onRefused: deps.onRefused,
+      onNotAfter: deps.onNotAfter,
       headTooLarge: { status, body, headers: errorHeaders(HEAD_TOO_LARGE) },
     },
   )

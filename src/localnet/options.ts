@@ -90,7 +90,7 @@ export const localnetOptions = z.strictObject({
 
 /** `limits.ledgerBytesMax` where it is not set. */
 const LEDGER_BYTES = 16 * MIB
-/** The same beside all services of a trial: about a quarter of an hour of blocks. */
+/** The same in `serve`, beside all services: about a quarter of an hour of blocks. */
 export const EMBEDDED_LEDGER_BYTES = 8 * MIB
 
 /** The limits of the ledger. */

@@ -7,10 +7,10 @@ import type { Logger } from '../platform/telemetry/logger.ts'
 import type { LocalChain } from './chain/chain.ts'
 import { openChain } from './chain/open.ts'
 import { secretOf } from './genesis/keys.ts'
-import { startGeyserServer } from './geyser/grpc.ts'
+import { startChainGeyserServer } from './geyser/grpc.ts'
 import type { LocalnetOptions } from './options.ts'
 import { startPubSubServer } from './pubsub/ws.ts'
-import { startRpcServer } from './rpc/http.ts'
+import { startChainRpcServer } from './rpc/http.ts'
 import { startShredSource } from './shreds/source.ts'
 import { startTraffic } from './traffic/traffic.ts'
 import { startVoting } from './voting/voting.ts'
@@ -45,8 +45,8 @@ export async function startLocalnet(options: LocalnetOptions, deps: LocalnetDeps
   const { chain, keys } = opening.use(await openChain(options, { log, clock, random }))
   const ws = opening.use(await startPubSubServer({ listen: options.ws }, { chain, log, clock }))
   const pubsub = printAddressPort(ws.address.host, ws.address.port)
-  const rpc = opening.use(await startRpcServer({ listen: options.rpc, pubsub }, { chain, log, clock }))
-  const grpc = opening.use(await startGeyserServer({ listen: options.grpc }, { chain, log, clock }))
+  const rpc = opening.use(await startChainRpcServer({ listen: options.rpc, pubsub }, { chain, log, clock }))
+  const grpc = opening.use(await startChainGeyserServer({ listen: options.grpc }, { chain, log, clock }))
 
   if (options.shreds.to !== undefined) {
     const sender = opening.use(await openShredSocket(options.shreds.to, deps))

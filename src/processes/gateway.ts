@@ -40,7 +40,10 @@ export async function startGatewayProcess(settings: Settings, deps: ReloadingDep
   const sections = onlyInServe(settings)
   if (sections.length > 0) context.log.warn({ sections }, NOT_RUN_HERE)
   const reload = await finishService(settings, deps, {
-    ...{ command: COMMAND, sections: SECTIONS, context, opening },
+    command: COMMAND,
+    sections: SECTIONS,
+    context,
+    opening,
     setNodes: (options) => reloadAll(options, upstreams, threads),
     setLogLevel: threads.setLogLevel,
     operator: {

@@ -32,7 +32,10 @@ export async function startIndexerProcess(settings: Settings, deps: ReloadingDep
     await openIndexer(settings, { ...context, access: openedAccess.access, upstreams, memory }),
   )
   const reload = await finishService(settings, deps, {
-    ...{ command: COMMAND, sections: SECTIONS, context, opening },
+    command: COMMAND,
+    sections: SECTIONS,
+    context,
+    opening,
     setNodes: upstreams.reload,
     operator: { addresses: { indexer: indexer.address }, openedAccess, upstreams },
     methods: indexerMethods(indexer),

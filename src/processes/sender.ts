@@ -30,7 +30,10 @@ export async function startSenderProcess(settings: Settings, deps: ReloadingDeps
   const upstreams = opening.use(await openUpstreams(settings, context))
   const sender = opening.use(await openSender(settings, { ...context, upstreams, memory }))
   const reload = await finishService(settings, deps, {
-    ...{ command: COMMAND, sections: SECTIONS, context, opening },
+    command: COMMAND,
+    sections: SECTIONS,
+    context,
+    opening,
     setNodes: upstreams.reload,
     operator: { addresses: { sender: sender.address }, notes: scheduleNote('sender', sender.schedule), upstreams },
     methods: senderMethods(sender),

@@ -126,7 +126,11 @@ export async function startServe(settings: Settings, options: ServeOptions, deps
   })
   const started: { operator?: Operator } = {}
   const handlers = openAdminHandlers(settings, {
-    ...{ random: context.random, store, access, notices, billing },
+    random: context.random,
+    store,
+    access,
+    notices,
+    billing,
     nodesOptions: threads.nodesOptions,
     operator: () => started.operator,
   })

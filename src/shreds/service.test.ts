@@ -154,7 +154,7 @@ for (const engine of ['sendmmsg', 'dgram'] satisfies UdpEngine[]) {
       await until('the other still receives packets', () => witness.packets.length > before + 200)
       using back = await openSink(port)
       await until('it is served again', () => back.packets.length > 100, 20_000)
-      await until('it is no longer on trial', () => stateOf()?.state === 'sending')
+      await until('it is no longer probed', () => stateOf()?.state === 'sending')
       await traffic.stop()
     })
   })

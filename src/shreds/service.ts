@@ -119,7 +119,11 @@ export async function startShreds(options: StartOptions, deps: ShredsDeps): Prom
         decodedInput: decoded?.input,
       },
       {
-        ...{ clock, random, log, onReport: recordReport, onState: setRelayState },
+        clock,
+        random,
+        log,
+        onReport: recordReport,
+        onState: setRelayState,
         onSignatureRestart: () => metrics.threadRestarted('signatures'),
       },
     ),

@@ -27,7 +27,7 @@ export class EndpointCandidate implements NodeCandidate {
     return !isDrained && breaker.state === 'closed' && this.#endpoint.hasEndpoint()
   }
 
-  get isSilent(): boolean {
+  get isUnresponsive(): boolean {
     return this.node.isSilent || this.#endpoint.isRefusing()
   }
 

@@ -91,7 +91,7 @@ export function createSlotLength({ clock, fallback }: SlotLengthDeps): SlotLengt
   }
 }
 
-/** Of an even number the one of the two in the middle that is nearer to `known`. */
+/** The median; of an even number of values the one of the two in the middle that is nearer to `known`. */
 function medianNear(values: readonly number[], known: number): number | undefined {
   const sorted = values.toSorted((a, b) => a - b)
   const upper = sorted[sorted.length >> 1]

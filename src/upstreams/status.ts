@@ -14,7 +14,7 @@ export type NodeStatus = {
   readonly latencyMs: number | null
   readonly breaker: BreakerState
   readonly callsInFlight: number
-  /** Of the last ten seconds. */
+  /** Calls of the last ten seconds. */
   readonly recentCalls: number
   readonly recentFailures: number
   readonly wsConnections: number

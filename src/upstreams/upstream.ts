@@ -20,7 +20,7 @@ export type Upstream = {
   readonly ws: WsLinks
   readonly grpc: GrpcLinks
   readonly bestSlot: number
-  /** Of the chain of these nodes. */
+  /** The length of a slot on the chain of these nodes. */
   readonly slotLength: SlotLength
   /** The smallest lag while every available node lags; undefined otherwise. */
   readonly slotsBehind: number | undefined

@@ -119,7 +119,7 @@ describe('alerts on the samples of a registry', () => {
       const { ws } = gatewayMetrics(registry)
       return async () => ws.slow.inc(6)
     })
-    await expectOn('SluiceGapsTold', async (registry) => {
+    await expectOn('SluiceGapsReported', async (registry) => {
       const { gapsReported } = gatewayMetrics(registry)
       return async () => gapsReported.inc()
     })

@@ -200,7 +200,7 @@ ${nodes.map(({ rpc }, at) => `[[upstreams.nodes]]\nname = "node-${at}"\nrpc = "$
     slow.resolve()
     assert.deepEqual(await Promise.all(calls), [200, 200, 200])
     for (const node of nodes) node.hold = undefined
-    proof.expect('SluiceAnswersSlow', [{ before: from, after: await now(), continues: true }])
+    proof.expect('SluiceResponsesSlow', [{ before: from, after: await now(), continues: true }])
 
     nodes[0].slot = 6000
     await until('a node is behind', async () => (await value('sluice_upstreams_lag_seconds{upstream="node-1"}')) > 20)

@@ -9,7 +9,7 @@ import { temporaryFolder } from '../support/cli.ts'
 import { sluiceHere } from '../support/cli-in-process.ts'
 
 /** The JSON fields of the command. */
-type Row = { node: string; door: string; ok: boolean; took_ms: number; says: string }
+type Row = { node: string; endpoint: string; ok: boolean; took_ms: number; message: string }
 type Home = Awaited<ReturnType<typeof temporaryFolder>>
 
 const SECRET = 'node-secret-canary'
@@ -59,12 +59,12 @@ describe('sluice upstream test and sluice node test', () => {
     assert.equal(code, 0, stderr)
     const rows = JSON.parse(stdout) as Row[]
     assert.deepEqual(
-      rows.map(({ node, door, ok }) => [node, door, ok]),
-      ['one', 'two'].flatMap((name) => ['rpc', 'ws', 'grpc'].map((door) => [name, door, true])),
+      rows.map(({ node, endpoint, ok }) => [node, endpoint, ok]),
+      ['one', 'two'].flatMap((name) => ['rpc', 'ws', 'grpc'].map((endpoint) => [name, endpoint, true])),
     )
-    assert.match(rows[0]?.says ?? '', /^version 4\.2\.1, slot \d+, genesis same$/)
-    assert.match(rows[1]?.says ?? '', /^slot \d+$/)
-    assert.equal(rows[2]?.says, 'version yellowstone 15.1.2')
+    assert.match(rows[0]?.message ?? '', /^version 4\.2\.1, slot \d+, genesis same$/)
+    assert.match(rows[1]?.message ?? '', /^slot \d+$/)
+    assert.equal(rows[2]?.message, 'version yellowstone 15.1.2')
     assert.ok(nodes[0].calls.every(({ headers }) => headers['x-token'] === SECRET))
     assert.ok(!stdout.includes(SECRET) && !stderr.includes(SECRET))
     const one = await run(both(), 'upstream', 'test', 'two')
@@ -88,14 +88,14 @@ describe('sluice upstream test and sluice node test', () => {
     assert.equal(code, 1)
     const rows = JSON.parse(stdout) as Row[]
     assert.deepEqual(
-      rows.map(({ door, ok }) => [door, ok]),
+      rows.map(({ endpoint, ok }) => [endpoint, ok]),
       [
         ['rpc', false],
         ['ws', false],
         ['grpc', false],
       ],
     )
-    assert.ok(rows.every(({ says }) => says.length > 3 && !says.includes('127.0.0.1')))
+    assert.ok(rows.every(({ message }) => message.length > 3 && !message.includes('127.0.0.1')))
     // No connection is made to an address that is not allowed for nodes.
     const asked = nodes[0].requests.length
     const refused = await run(section('one', nodes[0]), 'upstream', 'test', '-o', 'json')
@@ -157,8 +157,8 @@ describe('sluice upstream test and sluice node test', () => {
     const { code, stdout, stderr } = await run(toml, 'node', 'test', 'ded-1', '-o', 'json')
     assert.equal(code, 0, stderr)
     assert.deepEqual(
-      (JSON.parse(stdout) as Row[]).map(({ node, door, ok }) => [node, door, ok]),
-      ['rpc', 'ws', 'grpc'].map((door) => ['ded-1', door, true]),
+      (JSON.parse(stdout) as Row[]).map(({ node, endpoint, ok }) => [node, endpoint, ok]),
+      ['rpc', 'ws', 'grpc'].map((endpoint) => ['ded-1', endpoint, true]),
     )
     assert.ok(nodes[0].calls.length > 0 && nodes[0].calls.every(({ headers }) => headers['x-token'] === SECRET))
     assert.equal((await run(toml, 'node', 'test', 'nobody')).code, 1)

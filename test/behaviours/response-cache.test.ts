@@ -4,7 +4,7 @@ import { BUILT_IN_PLANS } from '../../src/access/plan.ts'
 import { startFakeNode } from '../faults/fake-node.ts'
 import { startGateway } from '../support/gateway.ts'
 
-const CACHE = { bytesMax: 1024 * 1024, entriesMax: 100, answerBytesMax: 512 * 1024 }
+const CACHE = { bytesMax: 1024 * 1024, entriesMax: 100, responseBytesMax: 512 * 1024 }
 const BLOCK = '{"blockhash":"x","rewards":[18446744073709551615]}'
 
 it('serves immutable responses from memory, charged like any call; without the option every call is forwarded', async () => {

@@ -73,7 +73,7 @@ test('an unmodified kit client sends through the sender, and the receipt becomes
   const record = localnet.chain.transaction(signature)
   assert.equal(body.landed?.slot, record?.slot)
   assert.deepEqual(
-    body.attempts.map(({ path, to, answer }) => [path, to, answer]),
+    body.attempts.map(({ path, to, response }) => [path, to, response]),
     [['upstreams', 'localnet', 'taken']],
   )
 

@@ -75,7 +75,7 @@ test('several paths at once: one that is down does not delay the others, and the
   )
   const { attempts } = (await sender.receipt(signatureOf(wire))).body
   assert.deepEqual(
-    new Map(attempts.map(({ path, answer }) => [path, answer])),
+    new Map(attempts.map(({ path, response }) => [path, response])),
     new Map([
       ['relay', 'taken'],
       ['dead', 'failed'],
@@ -135,7 +135,7 @@ test('sends to the leader over QUIC and to the node', { skip: !hasPeer('deno') &
   const wire = tipped(walletOf(0), blockhash(), 'by quic')
   await sender.send(wire)
   const quicResponse = async (signature: string) =>
-    (await sender.receipt(signature)).body.attempts.find(({ path }) => path === 'quic')?.answer
+    (await sender.receipt(signature)).body.attempts.find(({ path }) => path === 'quic')?.response
   await until('the leader has it', async () => (await quicResponse(signatureOf(wire))) === 'taken')
   assert.equal((await leader.report()).bytes, wire.length, 'one stream with exactly its bytes')
   const attempt = (await sender.receipt(signatureOf(wire))).body.attempts.find(({ path }) => path === 'quic')
@@ -170,7 +170,7 @@ test('a relay that a leader announces as its address gets the transaction, thoug
   await sender.send(wire)
   const attempt = async () =>
     (await sender.receipt(signatureOf(wire))).body.attempts.find(({ path }) => path === 'quic')
-  await until('the relay has it', async () => (await attempt())?.answer === 'taken')
+  await until('the relay has it', async () => (await attempt())?.response === 'taken')
   assert.equal((await attempt())?.to, identity, 'the receipt names the leader')
   assert.equal((await relay.report()).bytes, wire.length)
 })

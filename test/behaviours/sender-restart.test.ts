@@ -49,7 +49,7 @@ test('a restart loses no accepted transaction silently', async () => {
   for (const wire of wires) {
     const { status, body } = await after.receipt(signatureOf(wire))
     assert.deepEqual([status, body.state], [200, 'unknown'])
-    assert.match(body.says ?? '', /restarted/)
+    assert.match(body.message ?? '', /restarted/)
   }
   const known = (await after.receipt(signatureOf(landed))).body
   assert.deepEqual([known.state, typeof known.landed?.slot], ['landed', 'number'])

@@ -95,7 +95,7 @@ test('delivers every shred of the chain once to several destinations, byte for b
     // Every fourth shred is lost on the way to the customer; the blocks are complete nevertheless.
     sink.packets.forEach((packet, at) => at % 4 !== 0 && listener.take(packet, sink.times[at] as number))
     const { lines } = listener.end()
-    const complete = lines.filter(({ isWhole }) => isWhole)
+    const complete = lines.filter(({ isComplete }) => isComplete)
     assert.ok(complete.length >= BLOCKS - 1 && complete.every(({ signature }) => signature === 'good'))
     for (const { slot } of complete) {
       const block = localnet.chain.block(slot)
@@ -107,19 +107,19 @@ test('delivers every shred of the chain once to several destinations, byte for b
   const lines = await customer.stop()
   const slots = lines.filter((line): line is CustomerLine => 'slot' in line)
   assert.ok(slots.length >= BLOCKS - 1, `${slots.length} slots`)
-  for (const { slot, block } of slots.filter(({ is_whole }) => is_whole)) {
+  for (const { slot, block } of slots.filter(({ is_complete }) => is_complete)) {
     const own = localnet.chain.block(slot)
     assert.ok(own !== undefined)
     assert.equal(block.sha256, hash('sha256', Buffer.concat(entryBatchesOf(own))), `slot ${slot}`)
     assert.equal(block.blockhash, own.blockhash)
     assert.equal(block.transactions, own.transactions.length)
   }
-  assert.ok(slots.filter(({ is_whole }) => is_whole).length >= BLOCKS - 2)
+  assert.ok(slots.filter(({ is_complete }) => is_complete).length >= BLOCKS - 2)
 })
 
 type CustomerLine = {
   slot: number
-  is_whole: boolean
+  is_complete: boolean
   block: { sha256: string; blockhash: string; transactions: number }
 }
 

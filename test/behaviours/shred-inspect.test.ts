@@ -14,11 +14,11 @@ import { blockPackets, LEADER, LEADER_ID, VERSION } from '../support/shreds.ts'
 type Inspected = {
   format: string
   damage: string | null
-  totals: { packets: number; malformed: number; slots_whole: number; faults: Record<string, number> }
+  totals: { packets: number; malformed: number; slots_complete: number; faults: Record<string, number> }
   slots: {
     slot: number
     signature: string
-    is_whole: boolean
+    is_complete: boolean
     recovered: number
     block: { sha256: string } | null
   }[]
@@ -49,12 +49,20 @@ test('captures of every format give the same result', async () => {
     ['pcap', 'pcapng', 'pcap', 'ar', 'plain'],
   )
   for (const { damage, totals, slots } of found) {
-    assert.deepEqual([damage, totals.packets, totals.malformed, totals.slots_whole], [null, packets.length, 0, 2])
+    assert.deepEqual([damage, totals.packets, totals.malformed, totals.slots_complete], [null, packets.length, 0, 2])
     assert.deepEqual(
-      slots.map(({ slot, signature, is_whole, block }) => [slot, signature, is_whole, block?.sha256]),
+      slots.map(({ slot, signature, is_complete, block }) => [slot, signature, is_complete, block?.sha256]),
       found[0]?.slots.map(({ slot, block }) => [slot, 'good', true, block?.sha256]),
     )
   }
+})
+
+test('renamed fields and columns have their former names too', async () => {
+  const { slots } = await inspect('plain.bin', Buffer.concat(packets))
+  const { is_whole, code, sets, odd } = slots[0] as unknown as Record<string, unknown>
+  assert.deepEqual([is_whole, code, sets, odd], [true, 64, 2, 0])
+  const { stdout } = await sluiceHere(['shred', 'inspect', home.file('plain.bin'), '-o', 'csv'])
+  assert.match(stdout, /,coding,fec_sets,.*,inconsistent,signature,is_complete,.*,code,sets,odd,whole,whole_after_ms\n/)
 })
 
 test('names the faults of malformed packets, in JSON and in the table', async () => {
@@ -64,7 +72,7 @@ test('names the faults of malformed packets, in JSON and in the table', async ()
   const file = pcapFile(broken.map((packet, at) => ({ frame: ethernet(ipv4(udpSegment(packet))), atMs: at })))
   const { totals, slots } = await inspect('broken.pcap', file)
   assert.deepEqual(totals.faults, { variant: 1, 'index-too-large': 1 })
-  assert.deepEqual([slots[0]?.is_whole, slots[0]?.recovered, slots[0]?.signature], [true, 2, 'unknown'])
+  assert.deepEqual([slots[0]?.is_complete, slots[0]?.recovered, slots[0]?.signature], [true, 2, 'unknown'])
 
   const { code, stdout, stderr } = await sluiceHere(['shred', 'inspect', home.file('broken.pcap')])
   assert.equal(code, 0)

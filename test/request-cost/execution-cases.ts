@@ -1,6 +1,6 @@
 import { WebSocket } from 'ws'
 import { EXECUTION_ROUTES, EXECUTION_RPC_METHODS } from '../../src/contract/execution-routes.ts'
-import { METRIC_KINDS, RAW_EVENTS } from '../../src/contract/stream-events.ts'
+import { FIGURE_KINDS, RAW_EVENTS } from '../../src/contract/stream-events.ts'
 import { nextAddress, post, send, type WorkCase, type WorkTarget, worstJson } from './work-case.ts'
 
 const ITEMS_MAX = 100
@@ -71,7 +71,7 @@ export function executionCases(): WorkCase[] {
     })),
     { name: 'execution GET the most blocks', run: ({ http }) => send(`${http.execution}/v1/blocks?count=100000`) },
     stream('execution stream of everything', ''),
-    stream('execution stream of raw events', '', [...METRIC_KINDS.slice(0, 4), ...RAW_EVENTS.slice(0, 4)]),
+    stream('execution stream of raw events', '', [...FIGURE_KINDS.slice(0, 4), ...RAW_EVENTS.slice(0, 4)]),
     stream('execution stream resumed from the oldest', '?resume_from=1'),
     ...Object.entries(worstJson(60_000)).map(([name, json]) => stream(`execution stream message of ${name}`, '', json)),
   ]

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { DescMessage, MessageInitShape, MessageShape } from '@bufbuild/protobuf'
 import { Client, type ClientDuplexStream, credentials, Metadata, type StatusObject } from '@grpc/grpc-js'
 import { createManualClock } from '../../src/core/clock.ts'
-import { type GeyserServerOptions, startGeyserServer } from '../../src/localnet/geyser/grpc.ts'
+import { type GeyserServerOptions, startChainGeyserServer } from '../../src/localnet/geyser/grpc.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import { SubscribeRequestSchema, type SubscribeUpdate, SubscribeUpdateSchema } from '../../src/solana/gen/geyser_pb.ts'
 import { decodeMessage, encodeMessage } from '../../src/solana/geyser/protobuf.ts'
@@ -18,7 +18,7 @@ export async function startGeyserNode(
 ) {
   const double = createChainDouble(chain)
   const clock = createManualClock()
-  const server = await startGeyserServer(
+  const server = await startChainGeyserServer(
     { listen: { host: '127.0.0.1', port: 0 }, ...options },
     { chain: double.chain, log: silentLogger, clock },
   )

@@ -1,6 +1,6 @@
 import type { Account } from '../../src/localnet/chain/model.ts'
 import type { LocalnetOptionsInput } from '../../src/localnet/options.ts'
-import { startRpcServer } from '../../src/localnet/rpc/http.ts'
+import { startChainRpcServer } from '../../src/localnet/rpc/http.ts'
 import { parseExactJson } from '../../src/localnet/rpc/json.ts'
 import { startTestChain, type TestChain } from '../../src/localnet/test-chain.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
@@ -33,7 +33,7 @@ export async function startTestServer(
   await using opening = new AsyncDisposableStack()
   const { chain, clock } = opening.use(await startTestChain(onChainCell(options), given))
   const server = opening.use(
-    await startRpcServer(
+    await startChainRpcServer(
       { listen: { host: '127.0.0.1', port: 0 }, pubsub: '127.0.0.1:8900' },
       { chain, clock, log: silentLogger },
     ),

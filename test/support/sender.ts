@@ -79,7 +79,6 @@ export type Response = {
 export type ReceiptBody = {
   readonly state: string
   readonly final: boolean
-  readonly says?: string
   readonly message?: string
   readonly tip: { readonly account: string; readonly lamports: number; readonly moved: boolean | null } | null
   readonly landed: { readonly slot: number; readonly confirmation: string; readonly error: unknown } | null
@@ -87,8 +86,8 @@ export type ReceiptBody = {
   readonly attempts: readonly {
     readonly path: string
     readonly to: string
-    readonly answer: string
-    readonly says?: string
+    readonly response: string
+    readonly message?: string
     readonly times: number
   }[]
 }

@@ -10,7 +10,7 @@ import { startWsGateway } from '../support/ws-gateway.ts'
 type Response = { id: unknown; result: never; error: { code: number; message: string; data: Record<string, unknown> } }
 
 const KEY = '11111111111111111111111111111111'
-const CACHE = { bytesMax: 1024 * 1024, entriesMax: 100, answerBytesMax: 512 * 1024 }
+const CACHE = { bytesMax: 1024 * 1024, entriesMax: 100, responseBytesMax: 512 * 1024 }
 const accountOf = (subscribe: string) => `{"context":{"slot":1001},"value":"${subscribe}"}`
 
 /** Reads JSON as a node does that keeps the first of duplicate members, numbers as their text. */

@@ -11,6 +11,7 @@ import {
 } from '../../../src/contract/admin-routes.ts'
 import { ADMIN_BODIES, sessionBody } from '../../../src/contract/schemas/admin.ts'
 import { ADMIN_CREATES, ADMIN_REPLIES, sessionReply, signInReply } from '../../../src/contract/schemas/admin-replies.ts'
+import { USAGE_EXPORT_CONTENT_TYPES } from '../../../src/contract/usage-export.ts'
 import { INFO, json, type OpenApi, type Operation, pathParameter, queryParameter, ref, schemaOf } from './document.ts'
 
 const errorBody = z.object({
@@ -31,10 +32,9 @@ const FAILURES = {
 }
 const EXPORT = (description: string) => ({
   description,
-  content: {
-    'text/csv': { schema: { type: 'string' } },
-    'application/x-ndjson': { schema: { type: 'string' } },
-  },
+  content: Object.fromEntries(
+    Object.values(USAGE_EXPORT_CONTENT_TYPES).map((type) => [type.split(';')[0], { schema: { type: 'string' } }]),
+  ),
 })
 
 /** The admin API, from its table of routes. */
@@ -135,9 +135,9 @@ function signInOperations(): Record<string, Record<string, Operation>> {
     [SIGN_IN_PATH]: {
       get: {
         operationId: 'signInWays',
-        summary: 'The ways to sign in.',
+        summary: 'The methods of signing in.',
         security: [],
-        responses: { '200': json('The ways.', 'SignIn'), '4XX': json('Refused; the fix is in the body.', 'Error') },
+        responses: { '200': json('The methods.', 'SignIn'), '4XX': json('Refused; the fix is in the body.', 'Error') },
       },
     },
     [OIDC_LOGIN_PATH]: {

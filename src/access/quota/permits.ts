@@ -28,9 +28,9 @@ export type NoPermit = {
 export type Permits = {
   /** Acquires a permit of the subscription, to be released when the connection, subscription or stream closes. */
   acquire(subscriptionId: string, name: PermitName, limits: Limits): Permit | NoPermit
-  /** Of all processes, where they are shared; those of the others as last reported. */
+  /** Permits that are taken, in all processes where they are shared; those of the others as last reported. */
   taken(subscriptionId: string): PermitCounts
-  /** Of all subscriptions together, in this process. */
+  /** Permits that all subscriptions together have taken in this process. */
   total(): PermitCounts
 }
 

@@ -21,7 +21,7 @@ type Deps = { readonly on: SqlReader; readonly rows: TableRows; readonly slices:
 /** A part of a text, searched in lower case. */
 type SearchedText = {
   readonly text: string
-  /** Of the content of a customer, which has the text in a field that is searched, or in another one. */
+  /** The condition that the content of a customer has the text, in a field that is searched or in another one. */
   readonly inContent: Condition
   isCustomer(customer: Customer): boolean
 }

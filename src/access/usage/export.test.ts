@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { addBilledCustomer, FROM_MS, HOUR_MS, usageOf } from '../../../test/support/billing.ts'
 import { ENGINES, startEngines } from '../../../test/support/store-engines.ts'
-import { EXPORT_GROUPINGS, exportUsage } from './export.ts'
+import { USAGE_EXPORT_GROUPINGS } from '../../contract/usage-export.ts'
+import { exportUsage } from './export.ts'
 
 const engines = await startEngines()
 after(() => engines[Symbol.asyncDispose]())
@@ -24,7 +25,7 @@ for (const engine of ENGINES)
     const period = { fromMs: FROM_MS, toMs: FROM_MS + 48 * HOUR_MS }
     const ledger = (await store.usage(period)).reduce((sum, { units }) => sum + units, 0)
     const bytes = (await store.usage(period)).reduce((sum, row) => sum + row.bytes, 0)
-    for (const by of EXPORT_GROUPINGS) {
+    for (const by of USAGE_EXPORT_GROUPINGS) {
       const lines = await Array.fromAsync(exportUsage(store, { ...period, by, format: 'jsonl' }))
       const rows = lines.map((line) => JSON.parse(line) as { units: number; bytes: number | null })
       assert.equal(

@@ -1,19 +1,17 @@
+import type { UsageExportFormat, UsageExportGrouping } from '../../contract/usage-export.ts'
 import { DAY_MS } from '../../core/human-units.ts'
 import { createTimeSlices } from '../../platform/process/time-slices.ts'
 import { type Counts, sumCounts } from '../store/counts.ts'
 import type { MethodUsageRow, Subscription, UsageRow } from '../store/model.ts'
 import type { AccessStore } from '../store/store.ts'
 
-export const EXPORT_GROUPINGS = ['day', 'method', 'interface'] as const
-export const EXPORT_FORMATS = ['csv', 'jsonl'] as const
-
 export type UsageExport = {
   readonly fromMs: number
   readonly toMs: number
   /** The id of a customer; all without it. */
   readonly customerId?: string | undefined
-  readonly by: (typeof EXPORT_GROUPINGS)[number]
-  readonly format: (typeof EXPORT_FORMATS)[number]
+  readonly by: UsageExportGrouping
+  readonly format: UsageExportFormat
 }
 
 const COLUMNS = [
@@ -37,7 +35,8 @@ type ExportRow = Readonly<Record<string, string | number | null>>
  * are those of the ledger; with `method`, of what was counted by method, which has no bytes.
  */
 export async function* exportUsage(store: AccessStore, given: UsageExport): AsyncGenerator<string> {
-  if (given.format === 'csv') yield `${COLUMNS.join(',')}\n`
+  const { header, line } = WRITERS[given.format]
+  if (header !== undefined) yield `${header}\n`
   const slices = createTimeSlices()
   for await (const page of subscriptionPages(store, given.customerId)) {
     const customers = await store.getAll('customers', new Set(page.map(({ customerId }) => customerId)))
@@ -48,7 +47,7 @@ export async function* exportUsage(store: AccessStore, given: UsageExport): Asyn
       for (const [at, { id, name, customerId }] of some.entries()) {
         const customer = customers.get(customerId)?.name ?? customerId
         const of = { customer, customer_id: customerId, subscription: name, subscription_id: id }
-        for (const row of usage[at] ?? []) yield printRow(given.format, { ...of, ...row })
+        for (const row of usage[at] ?? []) yield `${line({ ...of, ...row })}\n`
       }
     }
   }
@@ -95,14 +94,17 @@ async function readRows(store: AccessStore, { fromMs, toMs, by }: UsageExport, i
   return [...sums.values()].map(({ counts, ...row }) => ({ ...row, ...counts }))
 }
 
-function printRow(format: UsageExport['format'], row: ExportRow): string {
-  if (format === 'jsonl')
-    return `${JSON.stringify(Object.fromEntries(COLUMNS.map((name) => [name, row[name] ?? null])))}\n`
-  return `${COLUMNS.map((name) => csvCell(row[name] ?? '')).join(',')}\n`
+const WRITERS: Readonly<Record<UsageExportFormat, { header?: string; line(row: ExportRow): string }>> = {
+  csv: { header: COLUMNS.join(','), line: (row) => csvLine(COLUMNS, row) },
+  jsonl: { line: (row) => JSON.stringify(Object.fromEntries(COLUMNS.map((name) => [name, row[name] ?? null]))) },
+}
+
+export function csvLine(columns: readonly string[], row: ExportRow): string {
+  return columns.map((name) => csvCell(row[name] ?? '')).join(',')
 }
 
 /** Names have no characters that need quotes; those of a restored store may, and none begins a formula. */
-export function csvCell(value: string | number): string {
+function csvCell(value: string | number): string {
   const text = typeof value === 'string' && /^[=+@\t\r-]/.test(value) ? `'${value}` : String(value)
   return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }

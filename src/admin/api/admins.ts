@@ -54,7 +54,13 @@ function issued({ isDryRun }: AdminCall, status: number, { secret, record }: Iss
 function wireOf({ id, name, role, last4, state, createdAt, createdBy, expiresAt }: Admin) {
   const iso = (ms: number): string => new Date(ms).toISOString()
   return {
-    ...{ id, name, role, last4, state, created_at: iso(createdAt), created_by: createdBy },
+    id,
+    name,
+    role,
+    last4,
+    state,
+    created_at: iso(createdAt),
+    created_by: createdBy,
     expires_at: expiresAt === null ? null : iso(expiresAt),
   }
 }

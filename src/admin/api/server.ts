@@ -32,7 +32,7 @@ export type AdminServerDeps = BaseDeps & {
   readonly page?: StaticFiles | undefined
   /** Pages of errors; errors have no `docs_url` where it is missing. */
   readonly docsUrl?: DocsUrl | undefined
-  /** Of the process; a change has the administrator besides. */
+  /** The user of the process; the actor of a change names the administrator besides. */
   readonly actor: Actor
   readonly isSecure: boolean
   /** Where browsers reach this listener, if it is configured. */

@@ -17,7 +17,7 @@ const FAILED_TOKENS = { perSecond: 1 / 6, burst: 10 }
 export type Identity = {
   /** An administrator of the store, or a person that an OpenID Connect issuer vouches for. */
   readonly admin: Pick<Admin, 'id' | 'name' | 'role'>
-  /** Of a browser; undefined for a token in the header. */
+  /** The session of a browser; undefined for a token in the header. */
   readonly session: { readonly id: string; readonly session: Session } | undefined
 }
 

@@ -1,7 +1,12 @@
 import { lookUp, refuseOtherRevision } from '../../access/provisioning/context.ts'
 import type { AccessStore } from '../../access/store/store.ts'
-import { EXPORT_FORMATS, EXPORT_GROUPINGS, exportUsage } from '../../access/usage/export.ts'
+import { exportUsage } from '../../access/usage/export.ts'
 import type { AdminBodies } from '../../contract/schemas/admin.ts'
+import {
+  USAGE_EXPORT_CONTENT_TYPES,
+  USAGE_EXPORT_FORMATS,
+  USAGE_EXPORT_GROUPINGS,
+} from '../../contract/usage-export.ts'
 import { isoTime, toWireJson } from '../../contract/wire-json.ts'
 import { ServiceError } from '../../core/error.ts'
 import type { AdminCall, AdminHandlers } from '../api/handler.ts'
@@ -75,11 +80,11 @@ export function billingHandlers(deps: BillingHandlerDeps): BillingHandlers {
 
   return {
     async usageExport({ query }) {
-      const format = choiceOf(query, 'format', EXPORT_FORMATS, 'csv')
-      const by = choiceOf(query, 'by', EXPORT_GROUPINGS, 'day')
+      const format = choiceOf(query, 'format', USAGE_EXPORT_FORMATS, 'csv')
+      const by = choiceOf(query, 'by', USAGE_EXPORT_GROUPINGS, 'day')
       const customerId = await customerOf(query)
       const lines = counted(exportUsage(store, { ...monthOf(query), customerId, by, format }))
-      return { body: '', lines, contentType: format === 'csv' ? 'text/csv; charset=utf-8' : 'application/x-ndjson' }
+      return { body: '', lines, contentType: USAGE_EXPORT_CONTENT_TYPES[format] }
     },
     async invoicePreview({ query }) {
       const customerId = await customerOf(query)
@@ -92,7 +97,9 @@ export function billingHandlers(deps: BillingHandlerDeps): BillingHandlers {
       const sink = knownSink(query.get('sink') ?? deps.sink)
       if (sink === undefined) return { body: { sink: null } }
       const { plannedUntil, behindSeconds, deadLetters, dead, ...status } = await readBillingStatus(store, {
-        ...{ sink, settleMs, nowMs },
+        sink,
+        settleMs,
+        nowMs,
       })
       return {
         body: {

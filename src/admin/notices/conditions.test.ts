@@ -68,7 +68,7 @@ test('a destination is silent when nothing could be sent while shreds arrive', (
   assert.deepEqual(at(sent(6), 1000), [])
 })
 
-test('a destination that refuses the single packets of its trials is silent', () => {
+test('a destination that refuses the single packets of its probes is silent', () => {
   const at = setUp()
   const seen = (state: string, packets: number) => ({
     destinations: [{ subscriptionId: 'sub_1', state, packets, lastFault: 'ECONNREFUSED' }],

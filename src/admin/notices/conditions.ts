@@ -23,7 +23,7 @@ export type Observed = {
   readonly destinations:
     | readonly {
         readonly subscriptionId: string
-        /** Another than `sending`: its packets are refused, and single ones are sent as trials. */
+        /** Another than `sending`: its packets are refused, and single ones are sent as probes. */
         readonly state: string
         readonly packets: number
         readonly lastFault: string | null
@@ -89,7 +89,7 @@ export function createProcessConditions(
     for (const id of destinationsSeen) if (!ids.has(id)) destinationsSeen.delete(id)
     for (const { subscriptionId, state, packets, lastFault } of current) {
       const before = lastSent.get(subscriptionId)
-      // The packets of trials count as sent, though they are refused.
+      // The packets of probes count as sent, though they are refused.
       const wasSent = state === 'sending' && packets !== (before?.packets ?? 0)
       if (wasSent) destinationsSeen.add(subscriptionId)
       const isSilent = before !== undefined && !wasSent && observed.hasShreds

@@ -38,7 +38,7 @@ export type Delivery = {
   readonly receiver: string
   state: DeliveryState
   attempts: number
-  /** Of the last attempt, unix ms. */
+  /** When it was last attempted, unix ms. */
   lastAtMs: number | null
   /** Why the last attempt failed. */
   lastFailure: string | null

@@ -12,7 +12,7 @@ export const CONDITIONS_MAX = 20_000
 export type OutboxDeps = {
   readonly file: OutboxFile
   readonly random: Random
-  /** Of the event loop, which a write of very many notices yields to. */
+  /** Time slices of the event loop, between which a write of very many notices yields. */
   readonly slices?: () => TimeSlices
 }
 

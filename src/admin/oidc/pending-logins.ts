@@ -9,7 +9,7 @@ const PENDING_MAX = 1000
 
 export type PendingLogin = {
   readonly nonce: string
-  /** Of PKCE (RFC 7636). */
+  /** The code verifier of PKCE (RFC 7636). */
   readonly codeVerifier: string
   readonly redirectUri: string
 }

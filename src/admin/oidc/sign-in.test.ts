@@ -272,15 +272,18 @@ describe('sign-in with OpenID Connect', () => {
     assert.equal(actorName(actor), 'oidc:root')
   })
 
-  test('an ID token is no bearer token; ways to sign in are public; without configuration the paths are 404', async () => {
+  test('an ID token is no bearer token; the methods of signing in are public; without configuration the paths are 404', async () => {
     await using on = await at.open({ label: 'Example' })
     const jwt = await on.issuer.sign({ nonce: 'n' })
     assert.equal((await on.admin.call('GET', '/v1/me', jwt)).status, 401)
-    const ways = async (admin: { url: string }) =>
-      ((await (await fetch(`${admin.url}/v1/sign-in`)).json()) as { ways: unknown }).ways
-    assert.deepEqual(await ways(on.admin), [{ kind: 'token' }, { kind: 'oidc', label: 'Example', path: LOGIN }])
+    const methods = async (admin: { url: string }) => {
+      const body = (await (await fetch(`${admin.url}/v1/sign-in`)).json()) as { methods: unknown; ways: unknown }
+      assert.deepEqual(body.ways, body.methods, 'under their former name too')
+      return body.methods
+    }
+    assert.deepEqual(await methods(on.admin), [{ kind: 'token' }, { kind: 'oidc', label: 'Example', path: LOGIN }])
     await using off = await startTestAdmin(at.store)
-    assert.deepEqual(await ways(off), [{ kind: 'token' }])
+    assert.deepEqual(await methods(off), [{ kind: 'token' }])
     for (const path of [LOGIN, CALLBACK]) assert.equal((await fetch(`${off.url}${path}`)).status, 404)
   })
 })

@@ -35,13 +35,13 @@ test('checks tip accounts, the identity file and the paths of a running sender',
   assert.match((await look({ quic })).at(-1) ?? '', /^bad sender identity: .*0644/)
 
   let schedule: GrantedSchedule | undefined
-  let ways = [{ path: 'upstreams', isOpen: false, message: '' }]
+  let pathStates = [{ path: 'upstreams', isOpen: false, message: '' }]
   await using _socket = await openControlSocket(home.file('control.sock'), {
     log: silentLogger,
-    methods: { 'tip-stats': () => ({ ways, schedule }) },
+    methods: { 'tip-stats': () => ({ pathStates, schedule }) },
   })
   assert.match((await look({})).at(-1) ?? '', /^bad sender paths: no path to a leader is open/)
-  ways = [
+  pathStates = [
     { path: 'upstreams', isOpen: true, message: '' },
     { path: 'relay', isOpen: false, message: '' },
     { path: 'quic', isOpen: false, message: 'no QUIC address of a leader is known' },

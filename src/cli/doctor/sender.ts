@@ -9,8 +9,8 @@ import { bad, type Finding, ok, warn } from '../../processes/compose/config/find
 import { hasTipKeys } from '../../processes/compose/services/tip-keys.ts'
 import { scheduleFinding } from './schedule.ts'
 
-type Running = { readonly ways?: readonly Way[]; readonly schedule?: GrantedSchedule }
-type Way = { readonly path: string; readonly isOpen: boolean; readonly message: string }
+type Running = { readonly pathStates?: readonly PathState[]; readonly schedule?: GrantedSchedule }
+type PathState = { readonly path: string; readonly isOpen: boolean; readonly message: string }
 
 /** Tip accounts exist, the identity is readable, and the running sender has an open path and its priority. */
 export async function checkSender(
@@ -73,12 +73,12 @@ async function checkRunning(stateDir: string): Promise<Finding[]> {
     if (!(error instanceof ServiceError)) throw error
     return []
   }
-  const { ways = [], schedule } = running
-  return [...checkWays(ways), ...(schedule === undefined ? [] : [scheduleFinding('sender priority', schedule)])]
+  const { pathStates = [], schedule } = running
+  return [...checkPaths(pathStates), ...(schedule === undefined ? [] : [scheduleFinding('sender priority', schedule)])]
 }
 
-function checkWays(ways: readonly Way[]): Finding[] {
-  if (ways.length > 0 && ways.every(({ isOpen }) => !isOpen)) {
+function checkPaths(paths: readonly PathState[]): Finding[] {
+  if (paths.length > 0 && paths.every(({ isOpen }) => !isOpen)) {
     return [
       bad(
         'sender paths',
@@ -87,7 +87,7 @@ function checkWays(ways: readonly Way[]): Finding[] {
       ),
     ]
   }
-  return ways.map(({ path, isOpen, message }) => {
+  return paths.map(({ path, isOpen, message }) => {
     const text = message === '' ? path : `${path}: ${message}`
     // If leaders publish no QUIC address, transactions go through the nodes.
     if (isOpen || path === 'quic') return ok('sender paths', isOpen ? text : `${text} (closed)`)

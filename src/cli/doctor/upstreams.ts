@@ -1,10 +1,10 @@
-import { isIP } from 'node:net'
 import { ServiceError } from '../../core/error.ts'
-import { objectToAddress, SET_ALLOW_PRIVATE } from '../../platform/net/pinned-address.ts'
+import { SET_ALLOW_PRIVATE } from '../../platform/net/pinned-address.ts'
 import { systemClock } from '../../platform/process/clock.ts'
 import { secureRandom } from '../../platform/process/random.ts'
 import type { Config } from '../../processes/compose/config/config.ts'
 import { bad, type Finding, ok, warn } from '../../processes/compose/config/finding.ts'
+import { findForbidden } from '../../processes/compose/config/forbidden-addresses.ts'
 import { checkNode, findPoolFaults, type NodeCheck } from '../../upstreams/check-node.ts'
 import { sharedSpec } from '../../upstreams/node-spec.ts'
 
@@ -75,26 +75,6 @@ export function checkNodeAddresses({ upstreams }: Config): Finding[] {
       return bad('upstream', `node ${node.name}, ${server}: ${message}`, fix)
     }),
   )
-}
-
-const SERVERS = ['rpc', 'ws', 'grpc'] as const
-type Forbidden = {
-  readonly server: (typeof SERVERS)[number]
-  readonly message: string
-  /** The configuration can allow it. */
-  readonly isOnlyPrivate: boolean
-}
-
-/** The addresses of a node to which no connection is made. */
-export function findForbidden(
-  node: { readonly [Server in (typeof SERVERS)[number]]?: string | undefined },
-  allowPrivate: boolean,
-): Forbidden[] {
-  return SERVERS.flatMap((server) => {
-    const host = URL.parse(node[server] ?? '')?.hostname.replace(/^\[(.*)\]$/, '$1') ?? ''
-    const message = isIP(host) === 0 ? undefined : objectToAddress(host, allowPrivate)
-    return message === undefined ? [] : [{ server, message, isOnlyPrivate: message.endsWith(SET_ALLOW_PRIVATE) }]
-  })
 }
 
 /** Whether the node reported what the nodes of a pool have in common. A node without JSON-RPC has nothing to compare. */

@@ -73,7 +73,7 @@ const FOLLOW_MS = 1000
 const PAGE_LINES_MAX = 1000
 const PAGES_MAX = 1000
 
-/** Of a look for new lines: usually there are few. */
+/** Lines that are read at once when new ones are looked for: usually there are few. */
 const NEW_LINES = 20
 
 /** Reads pages, which begin with the newest line, until there are enough; returns the lines in the order of the log. */

@@ -8,7 +8,7 @@ import {
 } from '../../access/provisioning/nodes.ts'
 import type { DedicatedNode } from '../../access/store/model.ts'
 import { ServiceError } from '../../core/error.ts'
-import { findForbidden } from '../doctor/upstreams.ts'
+import { findForbidden } from '../../processes/compose/config/forbidden-addresses.ts'
 import type { Group } from './open.ts'
 
 /** The subscription that has lost a node. */
@@ -84,7 +84,9 @@ export const nodes: Group<NodeOperations> = {
   remote(api) {
     type Wire = DedicatedNode & { warnings?: string[]; subscription?: string | null; released?: Released | null }
     const split = ({ warnings = [], subscription = null, released, ...node }: Wire) => ({
-      ...{ node, warnings, subscription },
+      node,
+      warnings,
+      subscription,
       released: released ?? undefined,
     })
     const none = (value: string | undefined) => (value === '' ? 'none' : value)

@@ -209,7 +209,13 @@ export const subscriptions: Group<SubscriptionOperations> = {
           subscription: recordOf({ ...rest, customer, limits }),
           state: rest.state,
           customer: customer ?? undefined,
-          ...{ limits, tokens, destination, indexerUsers, nodes, notes, refunds },
+          limits,
+          tokens,
+          destination,
+          indexerUsers,
+          nodes,
+          notes,
+          refunds,
         }
       },
       async create({ name, customer, plan, products, overrides, until, destination }) {
@@ -222,7 +228,12 @@ export const subscriptions: Group<SubscriptionOperations> = {
         return {
           subscription: recordOf(rest),
           customer: rest.customer ?? customer,
-          ...{ limits, destination: made, token, indexer, card, notes: notes ?? [] },
+          limits,
+          destination: made,
+          token,
+          indexer,
+          card,
+          notes: notes ?? [],
         }
       },
       // The server checks it with the change.

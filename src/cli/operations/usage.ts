@@ -9,6 +9,11 @@ import {
   usagePeriodOf,
 } from '../../access/usage/report.ts'
 import { parseMonth } from '../../contract/dates.ts'
+import {
+  USAGE_EXPORT_CONTENT_TYPES,
+  type UsageExportFormat,
+  type UsageExportGrouping,
+} from '../../contract/usage-export.ts'
 import { ServiceError } from '../../core/error.ts'
 import { systemClock } from '../../platform/process/clock.ts'
 import type { Group } from './open.ts'
@@ -40,8 +45,8 @@ export type UsageReport = {
 export type ExportRequest = {
   readonly month: string
   readonly customer: string | undefined
-  readonly by: 'day' | 'method' | 'interface'
-  readonly format: 'csv' | 'jsonl'
+  readonly by: UsageExportGrouping
+  readonly format: UsageExportFormat
 }
 
 export type UsageOperations = {
@@ -112,7 +117,8 @@ export const usageGroup: Group<UsageOperations> = {
       },
       async export({ month, customer, by, format }) {
         parseMonth(month)
-        return api.text('usageExport', { query: { month, customer, by, format } })
+        const input = { query: { month, customer, by, format } }
+        return api.text('usageExport', USAGE_EXPORT_CONTENT_TYPES[format], input)
       },
     }
   },

@@ -1,6 +1,6 @@
 import { stringify as stringifyCsv } from 'csv-stringify/sync'
 import stringWidth from 'string-width'
-import { isoTime, toWireJson } from '../../contract/wire-json.ts'
+import { type FormerFields, isoTime, toWireJson } from '../../contract/wire-json.ts'
 import { printTime } from '../dates.ts'
 import type { CliContext, OutputFormat } from '../define.ts'
 import { sanitizeForTerminal } from './plain-text.ts'
@@ -11,6 +11,8 @@ export type Column<Row> = {
   readonly title: string
   /** Its key in JSON and CSV, if that is not the title in lower case. */
   readonly wire?: string
+  /** Its former key. JSON has both until 0.2, CSV a second column after all others. */
+  readonly former?: string
   readonly value: (row: Row) => string | number | boolean | null | undefined | readonly string[]
   readonly wide?: true
   /** The cell text in tables, if it differs from the value. */
@@ -40,15 +42,19 @@ export function printList<Row>(
   },
 ): void {
   const { rows, columns, isContinued = false } = list
+  const wireColumns = [
+    ...columns,
+    ...columns.flatMap((column) => (column.former ? [{ ...column, wire: column.former }] : [])),
+  ]
   const format = flags.json === true ? 'json' : (flags.output ?? 'table')
   if (format === 'json') {
     printJson(
       context,
-      rows.map((row) => Object.fromEntries(columns.map((column) => [wireName(column), column.value(row) ?? null]))),
+      rows.map((row) => Object.fromEntries(wireColumns.map((column) => [wireName(column), column.value(row) ?? null]))),
     )
   } else if (format === 'csv') {
-    const lines = rows.map((row) => columns.map((column) => csvText(column.value(row))))
-    const header = columns.map((column) => wireName(column))
+    const lines = rows.map((row) => wireColumns.map((column) => csvText(column.value(row))))
+    const header = wireColumns.map((column) => wireName(column))
     context.process.stdout.write(stringifyCsv(isContinued ? lines : [header, ...lines], { escape_formulas: true }))
   } else if (rows.length === 0) {
     context.process.stderr.write(`${list.empty}\n`)
@@ -62,8 +68,11 @@ export function printList<Row>(
   }
 }
 
-export function printJson(context: CliContext, value: unknown): void {
-  context.process.stdout.write(`${JSON.stringify(toWire(value), null, 2)}\n`)
+/** For records whose message had another name. */
+export const FORMER_MESSAGE: FormerFields = { message: 'says' }
+
+export function printJson(context: CliContext, value: unknown, former?: FormerFields): void {
+  context.process.stdout.write(`${JSON.stringify(toWireJson(value, former), null, 2)}\n`)
 }
 
 /** Prints label and value pairs, one per line. */
@@ -78,14 +87,6 @@ export function printFacts(
 /** Writes a message to standard error; standard output is for data. */
 export function write(context: CliContext, sentence: string): void {
   context.process.stderr.write(`${sanitizeForTerminal(sentence)}\n`)
-}
-
-/** Earlier names of fields. JSON has them beside the present ones, for scripts that read them. */
-const EARLIER_NAMES: Readonly<Record<string, string>> = { message: 'says', gapsReported: 'gaps_told' }
-
-/** JSON of the command line. */
-export function toWire(value: unknown): unknown {
-  return toWireJson(value, EARLIER_NAMES)
 }
 
 function cellText(value: ReturnType<Column<never>['value']>): string {

@@ -111,7 +111,9 @@ test('an error without a code of the API is not shown as one of the API; a long 
 
 test('a long text is that of the API: no redirect, no other type, no error in its place', async (t) => {
   const read = async (respond: Respond) =>
-    Array.fromAsync((await setUp(t, respond)).api.text('usageExport', EXPORT)).then((pieces) => pieces.join(''))
+    Array.fromAsync((await setUp(t, respond)).api.text('usageExport', 'text/csv', EXPORT)).then((pieces) =>
+      pieces.join(''),
+    )
   for (const [respond, message] of [
     [(response) => void response.writeHead(302, { location: '/x' }).end(), /redirects are not followed/],
     [(response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('<p>'), /text\/html instead/],
@@ -124,7 +126,7 @@ test('a long text is that of the API: no redirect, no other type, no error in it
 
 test('a long text ends with an error when it is cut, or when nothing arrives for 30 s', async (t) => {
   const { on, api, clock } = await setUp(t, () => {})
-  const read = () => Array.fromAsync(api.text('usageExport', EXPORT))
+  const read = () => Array.fromAsync(api.text('usageExport', 'text/csv', EXPORT))
   on.respond = (response) => {
     response.writeHead(200, { 'content-type': 'text/csv', 'content-length': '100' }).write('a,b\n')
     setImmediate(() => response.destroy())
@@ -137,7 +139,7 @@ test('a long text ends with an error when it is cut, or when nothing arrives for
     on.respond = respond
     const [before, read] = [on.requests.length, [] as string[]]
     const reading = (async () => {
-      for await (const piece of api.text('usageExport', EXPORT)) read.push(piece)
+      for await (const piece of api.text('usageExport', 'text/csv', EXPORT)) read.push(piece)
     })()
     const rejected = assert.rejects(reading, { code: 'remote-unavailable', message: /nothing within 30 s/ })
     await until('it waits', () => on.requests.length > before && read.length === pieces && clock.pendingTimers() === 1)

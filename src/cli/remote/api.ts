@@ -25,7 +25,7 @@ export type RemoteApi = Disposable & {
   /** The items of all pages of a list. */
   list<Item>(id: AdminRouteId, input?: RemoteInput): Promise<Item[]>
   /** The text of a long response as it arrives. */
-  text(id: AdminRouteId, input?: RemoteInput): AsyncIterable<string>
+  text(id: AdminRouteId, contentType: string, input?: RemoteInput): AsyncIterable<string>
 }
 
 export type RemoteApiOptions = {
@@ -36,7 +36,7 @@ export type RemoteApiOptions = {
 }
 
 const CONNECT_MS_MAX = 10_000
-/** Of one attempt, until the whole response is read; of a long text, between two pieces. */
+/** The limit of one attempt, until the whole response is read; of a long text, between two pieces. */
 const RESPONSE_MS_MAX = 30_000
 const SILENT = `nothing within ${RESPONSE_MS_MAX / 1000} s`
 const RESPONSE_BYTES_MAX = 32 * 1024 * 1024
@@ -143,7 +143,7 @@ export function openRemoteApi(
       throw notOurs(origin, `the list has more than ${PAGES_MAX} pages`)
     },
 
-    async *text(id, input = {}) {
+    async *text(id, contentType, input = {}) {
       const request = requestOf(id, input)
       const late = new AbortController()
       const again = () => clock.setTimer(RESPONSE_MS_MAX, () => late.abort())
@@ -152,10 +152,7 @@ export function openRemoteApi(
       try {
         const reply = await client.send({ ...request, signal: late.signal })
         if (reply.status >= 400) throw errorOf(origin, reply, await readReplyText(reply, RESPONSE_BYTES_MAX))
-        refuseOthers(
-          reply,
-          id === 'usageExport' && input.query?.['format'] === 'csv' ? 'text/csv' : 'application/x-ndjson',
-        )
+        refuseOthers(reply, contentType.split(';')[0] ?? '')
         reply.body.setEncoding('utf8')
         for await (const piece of reply.body as AsyncIterable<string>) {
           timer.cancel()

@@ -25,7 +25,7 @@ export type TopView = {
         NonNullable<TopReport['shreds']>,
         'destinations' | 'newestSlot' | 'alarms'
       > & {
-          /** Of the shreds between the two reports; undefined where there were none. */
+          /** The delay of the shreds between the two reports; undefined where there were none. */
           readonly delayP50Seconds: number | undefined
           readonly delayP99Seconds: number | undefined
         })

@@ -106,8 +106,8 @@ export function createAdminClient({ base, fetch, newKey, onSignedOut }: AdminCli
     session: async () => keep(await request('GET', SESSION_PATH)),
     signIn: async (token) => keep(await request('POST', SESSION_PATH, { body: { token } })),
     async issuerLabel() {
-      const result = await request<{ ways: readonly SignInMethod[] }>('GET', SIGN_IN_PATH)
-      return result.ok ? result.value.ways.find(({ path }) => path === OIDC_LOGIN_PATH)?.label : undefined
+      const result = await request<{ methods: readonly SignInMethod[] }>('GET', SIGN_IN_PATH)
+      return result.ok ? result.value.methods.find(({ path }) => path === OIDC_LOGIN_PATH)?.label : undefined
     },
     async signOut() {
       const result = await request('DELETE', SESSION_PATH)

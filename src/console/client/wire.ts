@@ -192,7 +192,7 @@ export type SenderRecord = {
     readonly p50_ms: number | null
     readonly p95_ms: number | null
   }[]
-  readonly ways?: readonly { readonly path: string; readonly is_open: boolean; readonly message?: string }[]
+  readonly path_states?: readonly { readonly path: string; readonly is_open: boolean; readonly message?: string }[]
 }
 
 export type IndexerRecord = {

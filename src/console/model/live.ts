@@ -8,7 +8,7 @@ export type LivePoint = {
   readonly transactions: number | null
   readonly landed: number | null
   readonly slots: number | null
-  /** Of the node that is furthest behind. */
+  /** The lag of the node that is furthest behind. */
   readonly lagSlots: number | null
 }
 

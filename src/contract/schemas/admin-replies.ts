@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { ADMIN_ROLES, type AdminRouteId } from '../admin-routes.ts'
 import { PRODUCT_KEYS } from '../products.ts'
+import { formerNameOf } from './former-field.ts'
 
 /**
  * Schemas of the responses of the admin API: the fields that clients may rely on. A response may have more. Reports of the running process, such as its
@@ -381,13 +382,14 @@ export const ADMIN_CREATES: ReadonlySet<string> = new Set<AdminRouteId>([
 /** Response of `POST` and `GET /v1/session`. */
 export const sessionReply = me.extend({ csrf_token: z.string().describe('Sent as x-csrf-token with each change.') })
 
+const signInMethod = z.looseObject({
+  kind: z.enum(['token', 'oidc']),
+  label: z.string().optional().describe('Name of the issuer.'),
+  path: z.string().optional().describe('Where the browser goes to sign in.'),
+})
+
 /** Response of `GET /v1/sign-in`. */
 export const signInReply = z.looseObject({
-  ways: z.array(
-    z.looseObject({
-      kind: z.enum(['token', 'oidc']),
-      label: z.string().optional().describe('Name of the issuer.'),
-      path: z.string().optional().describe('Where the browser goes to sign in.'),
-    }),
-  ),
+  methods: z.array(signInMethod),
+  ways: z.array(signInMethod).meta(formerNameOf('methods')),
 })

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { GRPC_KINDS } from '../limits.ts'
 import { PRODUCT_KEYS } from '../products.ts'
+import { formerNameOf } from './former-field.ts'
 
 /** Schemas of the REST responses of the RPC endpoint, the sender and the operator listener. */
 
@@ -199,6 +200,9 @@ export const rpcResponse = z.looseObject({
 
 export const tipTerms = z.strictObject({ min_tip_lamports: count, tip_accounts: z.array(z.string()) })
 
+const attemptResponse = z.enum(['taken', 'refused', 'failed', 'busy'])
+const formerMessage = z.string().meta(formerNameOf('message'))
+
 export const receipt = z.strictObject({
   signature: z.string(),
   state: z.enum(['accepted', 'sent', 'landed', 'expired', 'ended', 'unknown']),
@@ -219,15 +223,18 @@ export const receipt = z.strictObject({
     z.strictObject({
       path: z.string(),
       to: z.string(),
-      answer: z.enum(['taken', 'refused', 'failed', 'busy']),
-      says: z.exactOptional(z.string()),
+      response: attemptResponse,
+      answer: attemptResponse.meta(formerNameOf('response')),
+      message: z.exactOptional(z.string()),
+      says: z.exactOptional(formerMessage),
       first_at: time,
       last_at: time,
       times: count,
     }),
   ),
   attempts_left_out: z.exactOptional(count),
-  says: z.exactOptional(z.string()),
+  message: z.exactOptional(z.string()),
+  says: z.exactOptional(formerMessage),
 })
 
 export const operatorHealth = z.strictObject({

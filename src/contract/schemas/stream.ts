@@ -2,10 +2,10 @@ import { z } from 'zod'
 import {
   type ConflictData,
   type ContentionData,
+  FIGURE_KINDS,
   FILTER_LIMITS,
   type Hello,
   type Lifecycle,
-  METRIC_KINDS,
   RAW_EVENTS,
   type RawEvent,
   type Stage,
@@ -28,7 +28,7 @@ export const stage = z.enum(['Proposed', 'Voted', 'Finalized', 'Verified', 'Reje
 same<Same<z.output<typeof stage>, Stage>>()
 
 const rawEventName = z.enum(RAW_EVENTS)
-const streamItem = z.enum([...METRIC_KINDS, ...RAW_EVENTS])
+const streamItem = z.enum([...FIGURE_KINDS, ...RAW_EVENTS])
 
 const address = z.templateLiteral(['0x', z.string().regex(/^[0-9a-fA-F]{40}$/)])
 const topic = z.templateLiteral(['0x', z.string().regex(/^[0-9a-fA-F]{64}$/)])

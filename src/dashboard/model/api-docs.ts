@@ -3,8 +3,8 @@ import {
   AVAILABLE_FILTERS,
   BLOCKED_BY_DEFAULT,
   DEFAULT_KINDS,
-  METRIC_KINDS,
-  type MetricKind,
+  FIGURE_KINDS,
+  type FigureKind,
   RAW_EVENTS,
   STREAM_CLOSE,
   STREAM_PATHS,
@@ -75,10 +75,10 @@ export function routeDocs(location: DocsLocation): RouteDoc[] {
 export const RPC_METHODS: readonly string[] = EXECUTION_RPC_METHODS
 export const WS_PATHS: readonly string[] = STREAM_PATHS
 
-export type KindDoc = { readonly kind: MetricKind; readonly when: string; readonly isDefault: boolean }
+export type KindDoc = { readonly kind: FigureKind; readonly when: string; readonly isDefault: boolean }
 
 /** When each kind is sent. A missing kind does not compile. */
-const WHEN: Readonly<Record<MetricKind, string>> = {
+const WHEN: Readonly<Record<FigureKind, string>> = {
   TPS: 'At the end of a block, once three blocks in a row have ended. A block number counts once.',
   ContentionData:
     'At the end of every executed proposal, with its block_id; replaces_block_id names an earlier proposal of the same number. Not for a block with lost events.',
@@ -89,7 +89,7 @@ const WHEN: Readonly<Record<MetricKind, string>> = {
 
 export function kindDocs(): KindDoc[] {
   const defaults: readonly string[] = DEFAULT_KINDS
-  return METRIC_KINDS.map((kind) => ({ kind, when: WHEN[kind], isDefault: defaults.includes(kind) }))
+  return FIGURE_KINDS.map((kind) => ({ kind, when: WHEN[kind], isDefault: defaults.includes(kind) }))
 }
 
 /** Raw events, and whether this service offers them. */

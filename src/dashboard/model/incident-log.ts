@@ -13,7 +13,7 @@ export type Incident = {
   readonly severity: Severity
   readonly text: string
   readonly block: number | undefined
-  /** Of an incident of the history: its kind and beginning there. The same incident has the same in every response, also when it has ended meanwhile. */
+  /** The kind and beginning of an incident of the history. The same incident has the same key in every response, also when it has ended meanwhile. */
   readonly historyKey?: string
 }
 

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { EXECUTION_ROUTES } from '../../contract/execution-routes.ts'
 import {
   type ContentionData,
-  METRIC_KINDS,
+  FIGURE_KINDS,
   RAW_EVENTS,
   STREAM_CLOSE,
   type TopAccesses,
@@ -177,7 +177,7 @@ test('the documentation has every route and kind of the contract, each with exam
   }
   assert.deepEqual(
     kindDocs().map(({ kind }) => kind),
-    [...METRIC_KINDS],
+    [...FIGURE_KINDS],
   )
   assert.equal(rawEventDocs().length, RAW_EVENTS.length)
   assert.deepEqual(

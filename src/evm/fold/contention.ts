@@ -53,7 +53,7 @@ export type ConflictExtras = ConflictWaves &
 
 /** Storage accesses of a proposal by contract, contended or not. */
 export type ContractAccesses = {
-  /** Of all contracts. */
+  /** Accesses of all contracts. */
   total_accesses: number
   /** The most accessed contracts first. */
   contracts: Omit<ContendedContract, 'contention_score'>[]

@@ -1,5 +1,5 @@
 import type { BlockSummary } from '../../contract/execution-routes.ts'
-import type { ConflictData, ContentionData, Hex, MetricKind, TopAccesses } from '../../contract/stream-events.ts'
+import type { ConflictData, ContentionData, FigureKind, Hex, TopAccesses } from '../../contract/stream-events.ts'
 import { setBounded } from '../../core/bounded-map.ts'
 import { LifecycleView } from './lifecycle-view.ts'
 
@@ -56,7 +56,7 @@ export class Views {
     ])
   }
 
-  /** Of the finalized proposal of a number, else of the latest one. */
+  /** The figures of the finalized proposal of a number, else of the latest one. */
   contentionOf(number: number): ContentionData | undefined {
     return this.#blocks.get(number)?.at(-1)?.contention ?? undefined
   }
@@ -70,7 +70,7 @@ export class Views {
   }
 
   /** The payloads that a new subscriber of a kind gets first, as JSON. */
-  snapshot(kind: MetricKind): string[] {
+  snapshot(kind: FigureKind): string[] {
     switch (kind) {
       case 'TPS':
         return this.tps > 0 ? [String(this.tps)] : []

@@ -29,7 +29,7 @@ export type ArchivedHead =
   | { readonly kind: BlockOutcome; readonly id: Hex }
 
 export const ARCHIVED_HEAD_BYTES_MAX = 16 * 1024 * 1024
-/** Of the events of a block, before compression. */
+/** Bytes of the events of a block, before compression. */
 export const ARCHIVED_BODY_BYTES_MAX = 256 * 1024 * 1024
 
 const PREFIX_BYTES = 4

@@ -7,7 +7,7 @@ import type { Proposal, ProposalFigures } from './proposals.ts'
 const deflate = promisify(deflateRaw)
 const inflate = promisify(inflateRaw)
 
-/** Of one record, before and after compression. A larger one counts as damage. */
+/** Bytes of one record, before and after compression. A larger one counts as damage. */
 export const RECORD_BYTES_MAX = 16 * 1024 * 1024
 
 /** Records of another version are not restored. */

@@ -5,7 +5,7 @@ export type StoredIncident = { readonly number: number; readonly incident: Histo
 
 type Kind = HistoryIncidentCause['kind']
 
-/** Of each kind; above that the oldest are dropped. */
+/** Incidents of each kind; above that the oldest are dropped. */
 const INCIDENTS_PER_KIND_MAX = 50
 /** Frames dropped within this time are one incident. */
 const SAME_BACKPRESSURE_MS = 10_000

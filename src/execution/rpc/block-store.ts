@@ -8,7 +8,7 @@ export type BlockOutcome = 'final' | 'rejected'
 
 /** `blocks.heldMax` where it is not set. */
 export const HELD_BLOCKS = 128
-/** The same for the simulated chain of a trial, whose older blocks are read from disk: each takes some 100 KB. */
+/** The same for the simulated chain, whose older blocks are read from disk: each takes some 100 KB. */
 export const SIMULATED_HELD_BLOCKS = 32
 
 export type BlockStoreOptions = { readonly blocksMax: number; readonly bytesMax: number }
@@ -25,7 +25,7 @@ export class BlockStore {
   readonly #byNumber = new Map<number, HeldBlock[]>()
   /** In order of execution: a transaction may be in several proposals. */
   readonly #byTxn = new Map<Hex, HeldBlock[]>()
-  /** Of the blocks held. Kept here because stages are forgotten earlier than blocks. */
+  /** The outcomes of the blocks held. They are kept here because stages are forgotten earlier than blocks. */
   readonly #outcomes = new Map<Hex, BlockOutcome>()
   /** Sorted by number; recomputed after a change. */
   #inOrder: readonly HeldBlock[] | undefined

@@ -21,9 +21,9 @@ export type DeflateFrame = (frame: Buffer) => Buffer
 
 /** The clients with equal subscriptions and the same encoding: their frames are filtered, encoded and joined once for all of them. */
 export class StreamGroup {
-  /** Of the subscription. */
+  /** The key of the subscription. */
   readonly key: string
-  /** Of the subscription and the encoding. */
+  /** The key of the subscription and the encoding. */
   readonly groupKey: string
   readonly subscription: AcceptedSubscription
   /** An entry of raw events without any of them has no frame for this group. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { MetricKind } from '../../contract/stream-events.ts'
+import type { FigureKind } from '../../contract/stream-events.ts'
 import { createManualClock, type ManualClock } from '../../core/clock.ts'
 import { StreamHub } from './hub.ts'
 import { createSeqCounter } from './seq-counter.ts'
@@ -9,7 +9,7 @@ import { parseSubscribeQuery } from './subscription.ts'
 
 function createHub(
   clock: ManualClock,
-  given: { defer?: (run: () => void) => void; snapshot?: (kind: MetricKind) => string[]; framesMax?: number } = {},
+  given: { defer?: (run: () => void) => void; snapshot?: (kind: FigureKind) => string[]; framesMax?: number } = {},
 ): StreamHub {
   return new StreamHub(
     {

@@ -1,7 +1,7 @@
 import {
   type AcceptedSubscription,
+  type FigureKind,
   type Hello,
-  type MetricKind,
   RAW_EVENTS,
   type RawEventName,
   type StreamError,
@@ -51,7 +51,7 @@ export type HubDeps = {
   readonly defer: (run: () => void) => void
   readonly hello: () => HelloFacts
   /** Current payloads of a kind, as JSON. */
-  readonly snapshot: (kind: MetricKind) => readonly string[]
+  readonly snapshot: (kind: FigureKind) => readonly string[]
   /** The raw events that clients subscribe to have changed; `onRawEventsActive` confirms them. */
   readonly onRawEventSelection: (selection: RawEventSelection) => void
   readonly count: HubCounts
@@ -105,7 +105,7 @@ export class StreamHub implements Disposable {
   }
 
   /** `payload` is JSON. */
-  publish(kind: MetricKind, payload: string): void {
+  publish(kind: FigureKind, payload: string): void {
     const seq = this.deps.seq.next()
     this.#append({ seq, kind, frame: encodeTextFrame(`{"seq":${seq},"${kind}":${payload}}`, this.#frameMemory) })
   }

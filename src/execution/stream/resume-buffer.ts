@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
-import type { MetricKind, Warning } from '../../contract/stream-events.ts'
+import type { FigureKind, Warning } from '../../contract/stream-events.ts'
 import type { RawEventPart } from '../source/message.ts'
 
 /** One published item. Metric frames are encoded once; raw events are filtered and encoded for each subscription. */
 export type StreamEntry =
-  | { readonly seq: number; readonly kind: MetricKind | 'Warning'; readonly frame: Buffer }
+  | { readonly seq: number; readonly kind: FigureKind | 'Warning'; readonly frame: Buffer }
   | { readonly seq: number; readonly kind: 'Events'; readonly events: readonly RawEventPart[]; readonly bytes: number }
 
 export type ResumeBufferOptions = {
@@ -16,7 +16,7 @@ export type ResumeBufferOptions = {
 
 /** `resume.bytesMax` where it is not set: about an hour of frames of a small chain. */
 export const RESUME_BYTES = 64 * 1024 * 1024
-/** The same for the simulated chain of a trial: about three minutes of frames. */
+/** The same for the simulated chain: about three minutes of frames. */
 export const SIMULATED_RESUME_BYTES = 4 * 1024 * 1024
 
 /** Memory of an entry besides its content. */

@@ -1,7 +1,7 @@
 import {
   type AcceptedSubscription,
+  FIGURE_KINDS,
   type Hello,
-  METRIC_KINDS,
   STREAM_CLOSE,
   type StreamError,
 } from '../../contract/stream-events.ts'
@@ -162,7 +162,7 @@ export class StreamSession {
    */
   #snapshot(items: readonly string[]): Buffer[] {
     const seq = this.#newestSeq
-    const frames = METRIC_KINDS.filter((kind) => items.includes(kind)).flatMap((kind) =>
+    const frames = FIGURE_KINDS.filter((kind) => items.includes(kind)).flatMap((kind) =>
       this.#hub.deps.snapshot(kind).map((payload) => encodeTextFrame(`{"seq":${seq},"${kind}":${payload}}`)),
     )
     this.#meter.charge(unitsOfBytes(frames.reduce((sum, { length }) => sum + length, 0)))

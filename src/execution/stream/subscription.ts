@@ -3,9 +3,9 @@ import {
   AVAILABLE_FILTERS,
   DEFAULT_KINDS,
   type EventFilter,
+  FIGURE_KINDS,
   FILTER_LIMITS,
   type Hex,
-  METRIC_KINDS,
   RAW_EVENTS,
   type RawEventName,
   type StreamError,
@@ -22,7 +22,7 @@ export type ParsedSubscription = { ok: true; subscription: AcceptedSubscription 
 
 const { filters: FILTERS_MAX, topics: TOPICS_MAX, values: VALUES_MAX } = FILTER_LIMITS
 
-const METRICS: ReadonlySet<string> = new Set(METRIC_KINDS)
+const FIGURES: ReadonlySet<string> = new Set(FIGURE_KINDS)
 const RAW: ReadonlySet<string> = new Set(RAW_EVENTS)
 
 /** For clients that do not send a subscription. */
@@ -86,7 +86,7 @@ function parseExtended(value: Record<string, unknown>, rules: SubscriptionRules)
   if (items.length === 0) return refuse('empty_subscribe', 'A subscription names at least one item.')
   if (items.length > rules.itemsMax)
     return refuse('subscribe_limit', `A subscription has at most ${rules.itemsMax} items, not ${items.length}.`)
-  const badItems = items.filter((item) => typeof item !== 'string' || !(METRICS.has(item) || RAW.has(item)))
+  const badItems = items.filter((item) => typeof item !== 'string' || !(FIGURES.has(item) || RAW.has(item)))
   if (badItems.length > 0) return invalid(unknownItems(badItems))
   const blocked = (items as StreamItem[]).filter((item) => rules.blocked.has(item as RawEventName))
   if (blocked.length > 0) return invalid(`This service does not offer ${listOf(blocked)}; see blocked_events in Hello.`)
@@ -165,7 +165,7 @@ function lowerCase(value: unknown): unknown {
 
 /** Names the unknown items and suggests a known one. */
 function unknownItems(items: readonly unknown[]): string {
-  const known = [...METRIC_KINDS, ...RAW_EVENTS]
+  const known = [...FIGURE_KINDS, ...RAW_EVENTS]
   const [suggestion] = items.flatMap((item) => (typeof item === 'string' ? (didYouMean(item, known) ?? []) : []))
   return `There is no item ${listOf(items)}.${suggestion === undefined ? '' : ` Did you mean ${suggestion}?`}`
 }

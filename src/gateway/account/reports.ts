@@ -42,7 +42,7 @@ export type AccountReports = {
   delivery(subscriptionId: string): Promise<DeliveryReport>
 }
 
-/** Of a gateway without a control plane. */
+/** What a gateway without a control plane reports. */
 const NONE: NoReport = { ok: false, reason: 'failed' }
 export const NO_REPORTS: AccountReports = {
   usage: async () => NONE,

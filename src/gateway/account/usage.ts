@@ -1,6 +1,6 @@
 import { sumCounts } from '../../access/store/counts.ts'
 import type { UsageCounts } from '../../access/store/model.ts'
-import { csvCell } from '../../access/usage/export.ts'
+import { csvLine } from '../../access/usage/export.ts'
 import {
   alignPeriod,
   USAGE_GROUPINGS,
@@ -143,10 +143,7 @@ function wireLine(by: UsageGrouping, line: UsageLine): Record<string, string | n
 async function usageCsv(by: UsageGrouping, lines: readonly UsageLine[]): Promise<string> {
   const empty: UsageLine = { subscriptionId: '', hour: 0, interface: 'rpc', ...NO_COUNTS }
   const columns = Object.keys(wireLine(by, lines[0] ?? empty))
-  const rows = await mapInSlices(lines, (line) => {
-    const cells = wireLine(by, line)
-    return columns.map((name) => csvCell(cells[name] ?? '')).join(',')
-  })
+  const rows = await mapInSlices(lines, (line) => csvLine(columns, wireLine(by, line)))
   return `${[columns.join(','), ...rows].join('\n')}\n`
 }
 

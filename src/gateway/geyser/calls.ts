@@ -63,7 +63,12 @@ export function createGeyserCalls(options: GeyserCallsOptions, deps: GeyserCalls
   const resetGuard = createResetFloodGuard(clock, deps.limits?.earlyCancels)
   const unaryCalls = deps.limits?.held.unaryCalls
   const admission = createGeyserAdmission(options, {
-    ...{ access, clock, meter: metrics.grpc, resetGuard, unaryCalls, upstreams },
+    access,
+    clock,
+    meter: metrics.grpc,
+    resetGuard,
+    unaryCalls,
+    upstreams,
   })
   const freeRefusals = createFreeRefusals(clock, deps.limits?.buckets.freeRefusals)
   const openCalls = new Set<GeyserCall>()
@@ -143,7 +148,16 @@ export function createGeyserCalls(options: GeyserCallsOptions, deps: GeyserCalls
     const check = decoded && ((request: Uint8Array) => decoded.check(method as DecodedMethod, request))
     const opened = { call, caller, billedCall, admitted, isStream, remoteAddress, beganMs, stream, node, resume, check }
     const geyserCall = new GeyserCall(opened, options, {
-      ...{ access, admission, freeRefusals, connections, metrics, resetGuard, credentialLog, log, clock, onEnd },
+      access,
+      admission,
+      freeRefusals,
+      connections,
+      metrics,
+      resetGuard,
+      credentialLog,
+      log,
+      clock,
+      onEnd,
     })
     pending.geyserCall = geyserCall
     openCalls.add(geyserCall)

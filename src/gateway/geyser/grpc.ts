@@ -44,7 +44,11 @@ export type GrpcServer = AsyncDisposable & {
 }
 
 const DEFAULTS = {
-  ...{ refusalDelayMs: 1000, unaryDeadlineMs: 10_000, stallMs: 30_000, sweepMs: 2000, healthPerSecond: 50 },
+  refusalDelayMs: 1000,
+  unaryDeadlineMs: 10_000,
+  stallMs: 30_000,
+  sweepMs: 2000,
+  healthPerSecond: 50,
   serves: 'all' as const,
 }
 /** The header limit of RPC: an 8 KB value is refused as an invalid token, as on the other servers. */

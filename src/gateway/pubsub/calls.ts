@@ -84,9 +84,9 @@ export class WsCalls {
     }
     const { body, limit } = await readHeldResponse(response, held)
     if (limit !== undefined) {
-      const code = limit === 'answerBytes' ? 'response-too-large' : 'overloaded'
+      const code = limit === 'responseBytes' ? 'response-too-large' : 'overloaded'
       meter.refused(limit, { subscription: caller.subscription.id, code })
-      if (limit === 'answerBytes') return this.#refuse(largeResponseRefusal(RESPONSE_BYTES_MAX, held.isBatch), call)
+      if (limit === 'responseBytes') return this.#refuse(largeResponseRefusal(RESPONSE_BYTES_MAX, held.isBatch), call)
       return this.#refuse(heldResponseRefusal(limit, heldBytes.limits[limit]), call)
     }
     if (body === undefined) return this.#refuse(upstreamRefusal('no-upstream'), call)
@@ -117,7 +117,7 @@ async function readHeldResponse(
     return limit === undefined
   }
   const read = await readCompleteResponse(response, { bytesMax: RESPONSE_BYTES_MAX, hold })
-  if (read === 'too-large') limit = 'answerBytes'
+  if (read === 'too-large') limit = 'responseBytes'
   if (typeof read !== 'string') {
     if (response.rest !== undefined) return { body: read }
     // A small response may wait for others: a copy, since its pooled memory may be many times its size.

@@ -167,16 +167,16 @@ describe('PubSubClient', () => {
       items().map(({ id, result, error }) => [id, result === undefined ? error?.data.limit : 'result']),
       [
         [0, 'result'],
-        [1, 'answerBytes'],
+        [1, 'responseBytes'],
         [2, 'result'],
-        [3, 'answerBytes'],
-        [4, 'answerBytes'],
+        [3, 'responseBytes'],
+        [4, 'responseBytes'],
       ],
     )
     const error = items()[1]?.error
     assert.deepEqual([error?.code, error?.data.charged], [-32513, true])
     assert.match(error?.message ?? '', /request it over HTTP; the call was forwarded and charged/)
-    assert.deepEqual([refused, refunds(), heldBytes.total], [['answerBytes', 'answerBytes', 'answerBytes'], 0, 0])
+    assert.deepEqual([refused, refunds(), heldBytes.total], [['responseBytes', 'responseBytes', 'responseBytes'], 0, 0])
   })
 
   it('refuses a response of a batch that exceeds the memory budget, and releases what it held of it', async () => {

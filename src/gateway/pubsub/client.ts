@@ -41,7 +41,7 @@ const FREE_MESSAGES = { capacity: 200, perSecond: 100 }
 /** One connection: requests in, responses and notifications out. */
 export class PubSubClient implements RequestingClient, SubscribedClient {
   readonly connection: WsConnection
-  /** Of the request that opened the connection. */
+  /** The id of the request that opened the connection. */
   readonly requestId: string
   readonly wantsGaps: boolean
   readonly calls: WsCalls

@@ -3,7 +3,7 @@ import type { HeldBytes, HeldBytesLimit } from '../../platform/http/held-bytes.t
 /** Of all responses to one message together. Less than the send buffer of a client: one reply alone must not make it a slow client. */
 export const RESPONSE_BYTES_MAX = 2 * 1024 * 1024
 
-export type ResponseLimit = 'answerBytes' | HeldBytesLimit
+export type ResponseLimit = 'responseBytes' | HeldBytesLimit
 
 /**
  * The responses of nodes to the calls of one message. Those of a batch stay in memory until the slowest has arrived, and the reply until its client has
@@ -26,7 +26,7 @@ export class HeldResponses implements Disposable {
 
   /** Undefined where the bytes are held now; else the limit that they would exceed. */
   hold(bytes: number): ResponseLimit | undefined {
-    if (this.#isOver || this.#bytes + bytes > RESPONSE_BYTES_MAX) return 'answerBytes'
+    if (this.#isOver || this.#bytes + bytes > RESPONSE_BYTES_MAX) return 'responseBytes'
     if (!this.#heldBytes.acquire(this.#owner, bytes)) return this.#heldBytes.exceeded(this.#owner, bytes) ?? 'heldBytes'
     this.#bytes += bytes
     return undefined

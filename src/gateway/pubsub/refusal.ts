@@ -29,7 +29,7 @@ export function largeResponseRefusal(size: number, isBatch: boolean): Refusal {
   return {
     code: 'response-too-large',
     message: `${what} more than ${size} bytes: request it over HTTP; ${STAYS_CHARGED}`,
-    data: { limit: 'answerBytes', size, charged: true },
+    data: { limit: 'responseBytes', size, charged: true },
   }
 }
 

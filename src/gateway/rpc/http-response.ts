@@ -55,7 +55,7 @@ export class ForwardedResponse implements HttpResponse {
 
 type RefusalContext = {
   readonly id?: string | undefined
-  /** Of the caller, where the token is valid. */
+  /** What is left of the quota of the caller, where the token is valid. */
   readonly quota?: RemainingQuota | undefined
   /** Units that stay charged. */
   readonly cost?: number

@@ -9,7 +9,7 @@ import type { ForwardRequest } from './forward.ts'
 import { immutableCall } from './immutable-call.ts'
 import { cachePartOf, createResponseCache, withResponseCache } from './response-cache.ts'
 
-const SIZES = { bytesMax: 10_000, entriesMax: 3, answerBytesMax: 5000 }
+const SIZES = { bytesMax: 10_000, entriesMax: 3, responseBytesMax: 5000 }
 
 const HELD_BYTES_MAX = 3000
 
@@ -184,7 +184,7 @@ test('dedicated nodes share no entries, and a replaced pool starts empty', async
 
 test('each of several gateway threads has its part of the cache', () => {
   assert.deepEqual(cachePartOf(SIZES, 1), SIZES)
-  assert.deepEqual(cachePartOf(SIZES, 3), { bytesMax: 3333, entriesMax: 1, answerBytesMax: 3333 })
+  assert.deepEqual(cachePartOf(SIZES, 3), { bytesMax: 3333, entriesMax: 1, responseBytesMax: 3333 })
   assert.equal(cachePartOf(SIZES, 4).entriesMax, 1)
 })
 

@@ -14,7 +14,14 @@ export type ResponseCacheOptions = {
   readonly bytesMax: number
   readonly entriesMax: number
   /** A larger response is not cached. */
-  readonly answerBytesMax: number
+  readonly responseBytesMax: number
+}
+
+type CacheSection = ResponseCacheOptions & { readonly enabled: boolean; readonly answerBytesMax?: number | undefined }
+
+/** The cache as its section of the configuration sets it up; undefined where it is off. */
+export function cacheOf({ enabled, answerBytesMax, ...cache }: CacheSection): ResponseCacheOptions | undefined {
+  return enabled ? { ...cache, responseBytesMax: answerBytesMax ?? cache.responseBytesMax } : undefined
 }
 
 /** The part of the cache that each of several gateway threads has. A response that fills a part alone would only evict others. */
@@ -23,7 +30,7 @@ export function cachePartOf(cache: ResponseCacheOptions, threads: number): Respo
   return {
     bytesMax,
     entriesMax: Math.max(1, Math.floor(cache.entriesMax / threads)),
-    answerBytesMax: Math.min(cache.answerBytesMax, bytesMax),
+    responseBytesMax: Math.min(cache.responseBytesMax, bytesMax),
   }
 }
 
@@ -31,7 +38,7 @@ export function cachePartOf(cache: ResponseCacheOptions, threads: number): Respo
 type Entry = { readonly head: Buffer; readonly tail: Buffer; readonly bytes: number }
 
 export type ResponseCache = {
-  readonly answerBytesMax: number
+  readonly responseBytesMax: number
   readonly size: { readonly entries: number; readonly bytes: number }
   /** The cached response with this id, all other bytes as the node sent them. */
   find(key: string, id: string): Buffer | undefined
@@ -43,7 +50,7 @@ export type ResponseCache = {
 const ENTRY_BYTES = 200
 
 export function createResponseCache(
-  { bytesMax, entriesMax, answerBytesMax }: ResponseCacheOptions,
+  { bytesMax, entriesMax, responseBytesMax }: ResponseCacheOptions,
   meter: { readonly hit: { inc(): void }; readonly miss: { inc(): void } },
 ): ResponseCache {
   /** The least recently used come first. */
@@ -56,7 +63,7 @@ export function createResponseCache(
   }
 
   return {
-    answerBytesMax,
+    responseBytesMax,
     get size() {
       return { entries: entries.size, bytes }
     },
@@ -72,7 +79,7 @@ export function createResponseCache(
       return Buffer.concat([entry.head, Buffer.from(id), entry.tail])
     },
     keep(key, response) {
-      if (response.length > answerBytesMax) return
+      if (response.length > responseBytesMax) return
       const found = findResponseId(response)
       // Errors are transient, and so is null: the block or transaction may exist later.
       if (found?.hasResult !== true) return
@@ -144,7 +151,7 @@ function cached(response: NodeResponse, cache: ResponseCache, key: string, charg
   let bytes = 0
   function add(part: Buffer): void {
     bytes += part.length
-    if (bytes <= cache.answerBytesMax && charge.update(bytes)) parts?.push(part)
+    if (bytes <= cache.responseBytesMax && charge.update(bytes)) parts?.push(part)
     else drop()
   }
   function drop(): void {

@@ -122,7 +122,7 @@ type ResolvedSource = {
   readonly where: readonly string[]
   /** The SELECT list, without `*`. */
   readonly items: readonly Expression[]
-  /** Of expressions over these rows. */
+  /** What expressions over these rows are compiled in. */
   readonly context: Context
   readonly arrayRows: ArrayRows
 }

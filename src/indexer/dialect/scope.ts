@@ -57,7 +57,7 @@ export class Aliases {
     return this.#own.get(name) ?? this.shared(name)
   }
 
-  /** Of this SELECT and its WITH. */
+  /** The names of this SELECT and its WITH. */
   names(): string[] {
     return [...this.#own.keys(), ...this.#shared.keys()]
   }

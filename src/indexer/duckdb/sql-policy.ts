@@ -1,7 +1,7 @@
 import { QueryError, unknownTable } from '../query/error.ts'
 import { foldName, shownName } from '../query/sql-tokens.ts'
 import { TABLES_MAX, TREE_DEPTH_MAX, tooManyTables, treeTooDeep } from '../query/tree-limits.ts'
-import { ALLOWED_FUNCTIONS } from './functions.ts'
+import { ALLOWED_FUNCTIONS } from './allowed-functions.ts'
 import { asList, asNode, asText, readParseTree, type TreeNode } from './parse-tree.ts'
 
 export type SqlPolicyOptions = {

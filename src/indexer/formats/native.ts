@@ -6,7 +6,7 @@ import type { BatchFormat, Piece } from './writer.ts'
 const PIECE_BYTES = 64 * 1024
 const STEP = 512
 
-/** Of ClickHouse's own protocol, DBMS_MIN_REVISION_WITH_CUSTOM_SERIALIZATION: from it on a column states whether it is written in a special form. */
+/** A revision of ClickHouse's own protocol, DBMS_MIN_REVISION_WITH_CUSTOM_SERIALIZATION: from it on a column states whether it is written in a special form. */
 const CUSTOM_SERIALIZATION_REVISION = 54_454
 
 /**

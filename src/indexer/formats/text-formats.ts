@@ -9,7 +9,7 @@ import type { QueryStatistics } from './writer.ts'
 export type TextOptions = {
   readonly quote64: boolean
   readonly times?: TimeStyle | undefined
-  /** Of the protocol that blocks of Native are written in; 0 is that of files. */
+  /** Revision of the protocol that blocks of Native are written in; 0 is that of files. */
   readonly revision?: number
 }
 

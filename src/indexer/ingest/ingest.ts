@@ -134,7 +134,11 @@ class IngestRun {
     const { recent, ranges } = store.progress
     this.#frontier = new Frontier<PendingBlock>(recent, { heldMax: options.heldMax, firstSlot: ranges.at(-1)?.from })
     this.#writer = new BatchWriter(options, {
-      ...{ store, clock, log, metrics, onWrite },
+      store,
+      clock,
+      log,
+      metrics,
+      onWrite,
       progress: () => ({ finalizedSlot: this.#finalizedSlot, tipSlot: this.#streamSlot }),
       onWritten: (blocks) => this.#forgetRaw(blocks),
       release: (blocks) => this.#release(blocks),

@@ -19,7 +19,7 @@ export type QuerySettings = {
   readonly dateTimeFormat: DateTimeFormat
   /** NULL, not the default of the type, where an outer join has no row. */
   readonly joinUsesNulls: boolean
-  /** Of the protocol in which the client reads blocks of Native; 0 is that of files. */
+  /** Revision of the protocol in which the client reads blocks of Native; 0 is that of files. */
   readonly revision: number
 }
 

@@ -72,9 +72,9 @@ export class LocalChain implements Chain, AsyncDisposable {
   #pending = 0
   #ticksDue = 0
   #isFreezing = false
-  /** Of the slot that ends. */
+  /** Resolves when the candidates of the slot that ends are done. */
   #candidatesDone: Promise<void> | undefined
-  /** Of the open slot and of the next one. */
+  /** The settings of the open slot and of the next one. */
   #settings: ChainSettings
   #nextSettings: ChainSettings
   #ticker: Disposable | undefined
@@ -147,7 +147,7 @@ export class LocalChain implements Chain, AsyncDisposable {
     return this.#settings.consensus
   }
 
-  /** Of the slot after the open one. */
+  /** The settings of the slot after the open one. */
   get nextSettings(): ChainSettings {
     return this.#nextSettings
   }

@@ -149,9 +149,9 @@ export interface Chain {
   readonly identity: string
   readonly voteAccount: string
   readonly faucet: string
-  /** Of the open slot. */
+  /** The length of the open slot. */
   readonly slotMs: number
-  /** Of the open slot. */
+  /** The consensus of the open slot. */
   readonly consensus: Consensus
   readonly slotsPerEpoch: number
   readonly startedAtMs: number
@@ -168,7 +168,7 @@ export interface Chain {
   /** Blocks from this slot on have their account writes. Never above the oldest block that is not finalized. */
   firstSlotWithWrites(): number
   transactionCount(commitment: Commitment): number
-  /** Of complete minutes, newest first. */
+  /** The samples of complete minutes, newest first. */
   performanceSamples(limit: number): readonly PerformanceSample[]
 
   /** Cheaper than `block`, which unpacks older blocks. */

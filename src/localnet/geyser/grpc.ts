@@ -48,7 +48,10 @@ const VERSION = JSON.stringify({
 })
 
 /** Serves geyser.Geyser and grpc.health.v1 over the chain. */
-export async function startGeyserServer(overrides: GeyserServerOptions, deps: GeyserServerDeps): Promise<GeyserServer> {
+export async function startChainGeyserServer(
+  overrides: GeyserServerOptions,
+  deps: GeyserServerDeps,
+): Promise<GeyserServer> {
   const options = { ...DEFAULTS, ...overrides }
   const { chain, clock } = deps
   const log = deps.log.child({ part: 'localnet-geyser' })

@@ -9,7 +9,7 @@ import type { FromWriterThread, ToWriterThread } from './writer-thread.ts'
 export type RingWriterWorkerDeps = { readonly log: Logger; readonly clock: Clock; readonly random: Random }
 
 const RESET_AFTER_MS = 1000
-/** What a block takes is garbage with the next one; a trial has no use for larger portions. */
+/** What a block takes is garbage with the next one; the simulated chain has no use for larger portions. */
 const YOUNG_MIB = 3
 const THREAD = new URL('./writer-thread.ts', import.meta.url)
 const NO_STATS: RingWriterStats = {

@@ -34,7 +34,7 @@ export type RingWriterStats = RingChainStats & {
 
 /** Block numbers are counted from this time, so that they keep increasing after a restart. */
 const GENESIS_MS = Date.UTC(2026, 0, 1)
-/** Of the accounts and contracts without a configured seed: they have the same addresses after a restart, so that the history keeps their names. */
+/** The seed of accounts and contracts where none is configured: they have the same addresses after a restart, so that the history keeps their names. */
 const GENESIS_SEED = 1
 
 /** A simulated node: creates a ring file and records a block into it at every tick. Closing it removes the file, as a node does. */

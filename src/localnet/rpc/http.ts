@@ -30,7 +30,7 @@ const BODY_BYTES_MAX = 50 * 1024
 const CORS_MAX_AGE_SECONDS = 86_400
 
 /** JSON-RPC over HTTP with Agave's responses: jsonrpc-core's framing, plain text for everything that is not JSON-RPC. */
-export async function startRpcServer(
+export async function startChainRpcServer(
   options: RpcServerOptions,
   { chain, log, clock }: RpcServerDeps,
 ): Promise<RpcServer> {

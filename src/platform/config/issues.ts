@@ -80,7 +80,7 @@ function fromIssue(issue: Issue, context: Context, above: KeyPath): ConfigIssue[
   return [{ ...position(path), path, message: plain(issue.message) }]
 }
 
-/** Of the members of a union, the one that matched furthest is reported. */
+/** The issues of that member of a union that matched furthest. */
 function nearestCase(cases: readonly (readonly Issue[])[]): readonly Issue[] | undefined {
   const depth = (issues: readonly Issue[]) => Math.max(0, ...issues.map((issue) => issue.path.length))
   const ranked = cases

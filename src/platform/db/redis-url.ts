@@ -5,7 +5,7 @@ export type RedisLocation = {
   readonly host: string
   readonly port: number
   readonly tls: boolean
-  /** Of the access control list of the server; undefined is its default user. */
+  /** A user of the access control list of the server; undefined is its default user. */
   readonly user: string | undefined
   readonly database: number
 }

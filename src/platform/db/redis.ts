@@ -77,7 +77,7 @@ async function makeClient({ host, port, tls, user, database }: RedisLocation, op
   }) as unknown as Client
 }
 
-/** Of a server that has become a replica. Scripts put their own words around it in older versions. */
+/** The error of a server that has become a replica. Scripts put their own words around it in older versions. */
 const IS_REPLICA = /\bREADONLY\b/
 
 type Pending = { readonly sentAtMs: number; settle(outcome: RedisOutcome): void }

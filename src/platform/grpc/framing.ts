@@ -48,7 +48,7 @@ export class FrameBatch {
   readonly #encoding: GrpcEncoding
   #buffer: Buffer | undefined
   #length = 0
-  /** Of the previous batch: the next one is often about as long. */
+  /** The length of the previous batch: the next one is often about as long. */
   #lastLength = 0
 
   constructor(encoding: GrpcEncoding) {

@@ -18,7 +18,7 @@ export type HeldBytes = {
   readonly limits: Readonly<Record<HeldBytesLimit, number>>
   /** Over all threads of the process. */
   readonly total: number
-  /** Of this thread. */
+  /** Bytes that this thread holds. */
   readonly own: number
   /** The limit that so many more bytes would exceed. Changes nothing. */
   exceeded(owner: string, bytes: number): HeldBytesLimit | undefined

@@ -32,7 +32,7 @@ export class MemoryCells {
     return this.#live.reduce((sum, bytes) => sum + bytes, 0)
   }
 
-  /** Of this thread. */
+  /** Reports the live bytes of this thread. */
   report(liveBytes: number): void {
     this.#live[this.#thread] = liveBytes
   }

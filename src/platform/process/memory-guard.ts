@@ -145,7 +145,7 @@ function guardOn(cells: MemoryCells, clock: Clock, check: () => void): MemoryGua
   }
 }
 
-/** Of a thread: `external` has no SharedArrayBuffer, whichever thread made it; they are counted once, as other resident bytes. */
+/** The memory of a thread. `external` has no SharedArrayBuffer, whichever thread made it; they are counted once, as other resident bytes. */
 function memoryUse(): MemoryUse {
   const { rss, heapUsed, external } = process.memoryUsage()
   return { residentBytes: rss, liveBytes: heapUsed + external }

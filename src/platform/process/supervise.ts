@@ -99,7 +99,7 @@ class Supervisor<Instance extends AsyncDisposable> implements Supervised<Instanc
   readonly #backoff: Backoff
   readonly #started = Promise.withResolvers<void>()
   #state: SupervisedState = 'starting'
-  /** Of the instance that is starting or running; those of earlier instances are ignored. */
+  /** The events of the instance that is starting or running; those of earlier instances are ignored. */
   #events: InstanceEvents | undefined
   #instance: Instance | undefined
   #readyAtMs: number | undefined

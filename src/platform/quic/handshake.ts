@@ -12,7 +12,7 @@ export type HandshakeDeps = {
   readonly keys: KeyRing
   readonly recovery: Recovery
   readonly outbox: Outbox
-  /** Of the level `initial`. */
+  /** The stream of the level `initial`. */
   readonly crypto: CryptoStream
 }
 

@@ -80,7 +80,7 @@ export function openLiveRing(path: string, mapper: FileMapper | undefined): Ring
   }
 }
 
-/** Of <linux/magic.h>. */
+/** From <linux/magic.h>. */
 const HUGETLBFS_MAGIC = 0x958458f6
 
 /** The ring may not exist yet; its folder has the same file system. */

@@ -19,7 +19,8 @@ export function withFormerNames(family: PrintedFamily, former: FormerNames | und
     return [{ ...family, samples: family.samples.map(both) }]
   }
   const samples = family.samples.map(({ value, labels, metricName }) => ({
-    ...{ value, labels: formerLabels(labels) },
+    value,
+    labels: formerLabels(labels),
     ...(metricName === undefined ? {} : { metricName: metricName.replace(family.name, name) }),
   }))
   return [family, { ...family, name, help: `Former name of ${family.name}; removed in 0.2.`, samples }]

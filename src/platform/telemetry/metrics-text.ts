@@ -52,7 +52,8 @@ export async function printMetrics(families: readonly PrintedFamily[], format: M
   printer.setContentType(contentTypeOf(format))
   for (const { name, help, type, samples } of families) {
     const printed = {
-      ...{ name, type },
+      name,
+      type,
       // The printer shortens `name` for OpenMetrics and expects to read back the shortened one.
       get: () => Promise.resolve({ name: printed.name, help, type, values: samples }),
     }

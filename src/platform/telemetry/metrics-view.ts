@@ -112,7 +112,9 @@ function describe(readers: readonly [FamilyReader, ...FamilyReader[]]): MetricDe
   )
   const samplesPerSeries = type === 'histogram' ? buckets.length + 3 : 1
   return {
-    ...{ name, help, type },
+    name,
+    help,
+    type,
     labels: Object.fromEntries(labels.map((label, at) => [label.name, withOtherLast(lists[at] ?? [])])),
     ...(type === 'histogram' ? { buckets } : {}),
     ...(type === 'gauge' ? { merge } : {}),

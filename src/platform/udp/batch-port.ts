@@ -16,7 +16,7 @@ const MEMINFO_COUNT = 9
 type BatchDeps = {
   readonly calls: UdpCalls
   readonly clock: Pick<Clock, 'monotonicMs'>
-  /** Of a thread that may be terminated: its open sockets. */
+  /** The open sockets of a thread that may be terminated. */
   readonly descriptors?: DescriptorList | undefined
 }
 

@@ -11,7 +11,7 @@ export async function openUdpPort(
   options: UdpPortOptions,
   deps: {
     readonly clock: Pick<Clock, 'monotonicMs'>
-    /** Of a thread that may be terminated: the open sockets that Node does not close then. */
+    /** The open sockets of a thread that may be terminated: Node does not close them then. */
     readonly descriptors?: DescriptorList | undefined
   },
 ): Promise<{ readonly port: UdpPort; readonly note?: string }> {

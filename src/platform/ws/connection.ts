@@ -52,7 +52,7 @@ type MessageListener = (text: string) => void | Promise<void>
 type CloseListener = (code: number, reason: string) => void
 
 export type WsConnectionOptions = {
-  /** Of one message, in one or several frames; more closes with 1009. */
+  /** Bytes of one message, in one or several frames; more closes with 1009. */
   readonly messageBytesMax: number
   /**
    * A client for which more than this waits behind what is being sent is too slow: it is closed with 1013. What is being sent was waiting before, so a

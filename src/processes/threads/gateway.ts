@@ -29,7 +29,9 @@ runThread(['rpc', 'ws', 'grpc', 'entries'], async (context) => {
   const opened = opening.move()
   return {
     addresses: {
-      ...{ rpc: bundle.rpc, ws: bundle.ws, grpc: bundle.grpc },
+      rpc: bundle.rpc,
+      ws: bundle.ws,
+      grpc: bundle.grpc,
       ...(bundle.entries === undefined ? {} : { entries: bundle.entries }),
     },
     methods: gatewayMethods(bundle),

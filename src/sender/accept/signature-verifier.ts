@@ -77,7 +77,7 @@ export function startSignatureVerifier(
   { clock, random, log, entry = THREAD }: SignatureVerifierDeps,
 ): SignatureVerifier {
   const waiting = new BoundedQueue<Job>({ itemsMax: checkingMax })
-  /** Of all jobs without a verdict. */
+  /** Signatures of all jobs without a verdict. */
   let signaturesPending = 0
   let jobsPending = 0
   let signatureMs = SIGNATURE_MS_FIRST

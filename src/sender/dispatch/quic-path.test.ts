@@ -14,7 +14,7 @@ import type { AttemptReport, Job } from '../receipts/receipt.ts'
 import { startQuicPath } from './quic-path.ts'
 
 const [A, B] = [quicIdentity(11), quicIdentity(12)].map(({ publicKey }) => encodeBase58(publicKey)) as [string, string]
-/** Of neither leader. */
+/** An identity that is neither leader. */
 const RELAY = quicIdentity(13)
 
 async function startWithRelay() {

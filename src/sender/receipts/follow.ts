@@ -17,7 +17,7 @@ const BATCH = 256
 /** Concurrent calls. */
 const PARALLEL = 4
 const CALL_MS = 3000
-/** Of the time in which a response is processed: hundreds of transactions may land in one block, and new ones must not wait for all of them. */
+/** How long a response is processed before other work runs: hundreds of transactions may land in one block, and new ones must not wait for all of them. */
 const SLICE_MS = 0.5
 /** The statuses are polled with each slot notification, but not more often than this, */
 const POLL_MS_MIN = 150

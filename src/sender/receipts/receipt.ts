@@ -16,7 +16,7 @@ export type AttemptReport = {
   /** A node's or relay's name, or a leader's identity. */
   readonly to: string
   readonly response: AttemptResponse
-  /** Details of the response; may be empty. Its JSON name is `says`. */
+  /** Details of the response; may be empty. */
   readonly message: string
 }
 
@@ -69,7 +69,7 @@ export type Receipt = {
 /** What recognizes a duplicate: a receipt, or what is left of one. */
 export type KnownTransaction = Pick<Receipt, 'signature' | 'state' | 'acceptedMonotonicMs' | 'wireHash' | 'job'>
 
-/** The receipt as JSON. */
+/** The receipt as JSON. `answer` and `says` are the former names of `response` and `message`, until 0.2. */
 export function printReceipt(receipt: Receipt): object {
   const { signature, state, acceptedUnixMs, feePayer, tip, attempts, attemptsLeftOut, landed, expiredHeight } = receipt
   return {
@@ -92,15 +92,20 @@ export function printReceipt(receipt: Receipt): object {
     attempts: attempts.map(({ path, to, response, message, firstUnixMs, lastUnixMs, times }) => ({
       path,
       to,
+      response,
       answer: response,
-      ...(message === '' ? {} : { says: message }),
+      ...(message === '' ? {} : withMessage(message)),
       first_at: isoTime(firstUnixMs),
       last_at: isoTime(lastUnixMs),
       times,
     })),
     ...(attemptsLeftOut > 0 ? { attempts_left_out: attemptsLeftOut } : {}),
-    ...(state === 'unknown' ? { says: UNKNOWN_MESSAGE } : state === 'ended' ? { says: ENDED_MESSAGE } : {}),
+    ...(state === 'unknown' ? withMessage(UNKNOWN_MESSAGE) : state === 'ended' ? withMessage(ENDED_MESSAGE) : {}),
   }
+}
+
+function withMessage(message: string): object {
+  return { message, says: message }
 }
 
 const UNKNOWN_MESSAGE =

@@ -42,9 +42,17 @@ test('one whose block was dropped when it was no longer sent is unknown, and its
   receipts.land(receipt, { slot: 1, confirmation: 'processed', error: null })
   receipt.job = undefined
   receipts.revert(receipt)
-  const { state, says } = printReceipt(receipt) as { state?: unknown; says?: unknown }
+  const { state, message } = printReceipt(receipt) as { state?: unknown; message?: unknown }
   assert.equal(state, 'unknown')
-  assert.match(String(says), /restarted .* or a fork dropped its block/)
+  assert.match(String(message), /restarted .* or a fork dropped its block/)
+})
+
+test('the message and the response of an attempt have their former names too', () => {
+  const { receipts, receipt } = openTest()
+  receipts.recordAttempt(receipt, { path: 'p', to: 't', response: 'refused', message: 'busy' })
+  const { attempts } = printReceipt(receipt) as { attempts: Record<string, unknown>[] }
+  const [{ response, answer, message, says } = {}] = attempts
+  assert.deepEqual([response, answer, message, says], ['refused', 'refused', 'busy', 'busy'])
 })
 
 test('counts pending receipts by address and payer through every change of state', () => {

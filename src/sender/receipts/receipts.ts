@@ -13,7 +13,7 @@ import {
 import { createWaiters, type Wait, type WaitersOptions } from './waiters.ts'
 
 export type ReceiptsOptions = WaitersOptions & {
-  /** Of settled transactions; those that are pending have a limit of their own. */
+  /** Receipts of settled transactions; those that are pending have a limit of their own. */
   readonly receiptsMax: number
   readonly knownSignaturesMax: number
   readonly keepMs: number

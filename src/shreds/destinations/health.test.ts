@@ -19,18 +19,18 @@ test('sends one packet after a pause, and doubles the pause up to 30 s when it i
     assert.equal(health.allowance(now + pause - 1), 'none')
     now += pause
     assert.equal(health.allowance(now), 'one')
-    health.trialSent(now)
+    health.probeSent(now)
     assert.deepEqual([health.state(), health.allowance(now + 1)], ['trying', 'none'])
     now += 200
     health.refused(now)
   }
 })
 
-test('ends the pause when a trial is not refused within a second', () => {
+test('ends the pause when a probe is not refused within a second', () => {
   const health = createDestinationHealth()
   for (let i = 0; i < 3; i++) health.refused(0)
   assert.equal(health.allowance(1000), 'one')
-  health.trialSent(1000)
+  health.probeSent(1000)
   assert.equal(health.allowance(1999), 'none')
   assert.equal(health.allowance(2000), 'all')
   assert.equal(health.state(), 'sending')
@@ -39,10 +39,10 @@ test('ends the pause when a trial is not refused within a second', () => {
   assert.deepEqual([health.allowance(20_999), health.allowance(21_000)], ['none', 'one'])
 })
 
-test('a destination that is refused again soon after a trial pauses longer', () => {
+test('a destination that is refused again soon after a probe pauses longer', () => {
   const health = createDestinationHealth()
   for (let i = 0; i < 3; i++) health.refused(0)
-  health.trialSent(1000)
+  health.probeSent(1000)
   assert.equal(health.allowance(2000), 'all')
   for (let i = 0; i < 3; i++) health.refused(2500)
   assert.deepEqual([health.allowance(4499), health.allowance(4500)], ['none', 'one'])

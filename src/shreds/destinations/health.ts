@@ -1,11 +1,11 @@
 /** How many packets may be sent to a destination now. */
 export type Allowance = 'all' | 'one' | 'none'
 
-/** Pauses a destination that ICMP reports as refused or unreachable, and tries it again with single packets. */
+/** Pauses a destination that ICMP reports as refused or unreachable, and probes it with single packets. */
 export type DestinationHealth = {
   allowance(nowMs: number): Allowance
-  /** The single packet of a trial was sent. */
-  trialSent(nowMs: number): void
+  /** The single packet of a probe was sent. */
+  probeSent(nowMs: number): void
   /** ICMP reported that nothing receives packets at the destination. */
   refused(nowMs: number): void
   state(): 'sending' | 'paused' | 'trying'
@@ -17,8 +17,8 @@ const REFUSALS_MS = 10_000
 /** The pause doubles from PAUSE_MS to PAUSE_MS_MAX. */
 const PAUSE_MS = 1000
 const PAUSE_MS_MAX = 30_000
-/** How long a trial waits for a refusal: longer than any round trip on Earth. */
-const TRIAL_MS = 1000
+/** How long a probe waits for a refusal: longer than any round trip on Earth. */
+const PROBE_MS = 1000
 
 export function createDestinationHealth(): DestinationHealth {
   let state: 'sending' | 'paused' | 'trying' = 'sending'
@@ -43,9 +43,9 @@ export function createDestinationHealth(): DestinationHealth {
       sendingSinceMs = nowMs
       return 'all'
     },
-    trialSent(nowMs) {
+    probeSent(nowMs) {
       state = 'trying'
-      untilMs = nowMs + TRIAL_MS
+      untilMs = nowMs + PROBE_MS
     },
     refused(nowMs) {
       if (state === 'trying') return pause(nowMs)

@@ -57,12 +57,12 @@ const batch = (data: number, coding: number, slot = 1, duplicates = 0): RelayedB
   duplicates,
 })
 
-test('serves a destination again after one packet without error, even if the previous trial failed', () => {
+test('serves a destination again after one packet without error, even if the previous probe failed', () => {
   const { fanOut, sent, faults } = startFanOut()
   fanOut.setDestinations([lease(1)])
   faults.set(1, ['refused', 'refused', 'refused'])
   for (let at = 0; at < 3; at++) fanOut.send(batch(4, 0), at)
-  // The first trial is refused; the error is reported when the socket is used again.
+  // The first probe is refused; the error is reported when the socket is used again.
   fanOut.send(batch(4, 0), 1100)
   faults.set(1, ['refused'])
   fanOut.tick(1101)
@@ -145,7 +145,7 @@ test('limits bytes per second as well', () => {
   assert.ok(report !== undefined && report.bytes <= 122_800 * 1.25 && report.packets >= 120)
 })
 
-test('refusals pause one destination, which then gets single trial packets; the others continue', () => {
+test('refusals pause one destination, which then gets single packets as probes; the others continue', () => {
   const { fanOut, sent, faults } = startFanOut()
   faults.set(1, ['refused', 'refused', 'refused'])
   fanOut.setDestinations([lease(1), lease(2)])
@@ -159,7 +159,7 @@ test('refusals pause one destination, which then gets single trial packets; the 
     ['paused', 3, 1994, 'refused'],
   )
 
-  // The ICMP error of the trial arrives between two sends.
+  // The ICMP error of the probe arrives between two sends.
   fanOut.send(batch(1, 1), 1010)
   assert.equal(sent.get(1), 7)
   faults.set(1, ['unreachable'])

@@ -8,7 +8,7 @@ import type { RelayedBatch } from './select/relayed-batch.ts'
 export type FanOut = Disposable & {
   setDestinations(list: readonly Lease[]): void
   send(batch: RelayedBatch, nowMs: number): void
-  /** Polls for ICMP errors at destinations on trial. */
+  /** Polls for ICMP errors at destinations that are probed. */
   tick(nowMs: number): void
   /** Counts since the last call; a removed destination is included one last time. */
   takeReports(): DestinationReport[]
@@ -150,7 +150,7 @@ function openDestination(
       }
       const data = Math.min(allowed, batch.data)
       const sent = socket.send(data, allowed - data)
-      if (allowance === 'one') health.trialSent(nowMs)
+      if (allowance === 'one') health.probeSent(nowMs)
       const bytes = Math.min(sent, data) * DATA_SHRED_BYTES + Math.max(0, sent - data) * CODING_SHRED_BYTES
       own.take(sent, bytes)
       total.take(sent, bytes)

@@ -141,7 +141,7 @@ for (const [name, format, file] of FILES) {
     assert.equal(found.records, PACKETS.length)
     assert.deepEqual([found.totals.packets, found.totals.malformed], [PACKETS.length, 0])
     assert.deepEqual(
-      found.slots.map((slot) => [slot.slot, slot.data, slot.code, slot.missing, slot.isWhole, slot.signature]),
+      found.slots.map((slot) => [slot.slot, slot.data, slot.coding, slot.missing, slot.isComplete, slot.signature]),
       [
         [500, 64, 64, 0, true, 'good'],
         [501, 32, 32, 0, true, 'good'],

@@ -54,12 +54,12 @@ test('rebuilds the block from any half of each FEC set, in any order', (t) => {
   assert.deepEqual(blocks, [bytes])
   const [line] = lines
   assert.deepEqual(
-    [line?.slot, line?.parentSlot, line?.isWhole, line?.signature, line?.block?.entries, line?.block?.undecodable],
+    [line?.slot, line?.parentSlot, line?.isComplete, line?.signature, line?.block?.entries, line?.block?.undecodable],
     [100, 98, true, 'good', 1400, 0],
   )
   const data = packets.length / 2
   assert.equal((line?.data ?? 0) + (line?.recovered ?? 0), data)
-  assert.deepEqual([totals.missing, totals.slotsWhole], [0, 1])
+  assert.deepEqual([totals.missing, totals.slotsComplete], [0, 1])
 })
 
 test('reports gaps by index and counts duplicates and late shreds', () => {
@@ -76,8 +76,8 @@ test('reports gaps by index and counts duplicates and late shreds', () => {
     [3, 7],
     [33, 33],
   ])
-  assert.deepEqual([lines[0]?.isWhole, lines[0]?.missing, lines[0]?.duplicates], [false, 6, 1])
-  assert.deepEqual([totals.duplicates, totals.missing, totals.slotsWhole], [1, 6, 0])
+  assert.deepEqual([lines[0]?.isComplete, lines[0]?.missing, lines[0]?.duplicates], [false, 6, 1])
+  assert.deepEqual([totals.duplicates, totals.missing, totals.slotsComplete], [1, 6, 0])
   listener.take(packets[0] as Uint8Array, 0)
   assert.equal(listener.totals().late, 1)
 })
@@ -98,7 +98,7 @@ test('counts damaged, forged and malformed packets separately; the block is stil
   for (const packet of packets) listener.take(packet, 0)
   const { lines, totals } = listener.end()
   assert.deepEqual(blocks, [bytes])
-  assert.deepEqual([lines[0]?.signature, lines[0]?.odd, lines[0]?.isWhole], ['good', 41, true])
+  assert.deepEqual([lines[0]?.signature, lines[0]?.inconsistent, lines[0]?.isComplete], ['good', 41, true])
   assert.deepEqual([totals.malformed, totals.faults], [2, { variant: 1, 'too-short': 1 }])
 })
 
@@ -148,7 +148,7 @@ test('reports a complete slot at once and an incomplete one when newer slots hav
   )
   for (const packet of blockPackets(110).slice(0, 1)) listener.take(packet, 0)
   assert.deepEqual(
-    listener.lines().map(({ slot, isWhole }) => [slot, isWhole]),
+    listener.lines().map(({ slot, isComplete }) => [slot, isComplete]),
     [[101, false]],
   )
 })
@@ -222,7 +222,7 @@ test('after a parent update that cannot be read the parent is unknown, and the b
   for (const { data } of makeShreds({ ...shreds, batches }).sets) for (const packet of data) listener.take(packet, 0)
   const [line] = listener.end().lines
   assert.deepEqual(
-    [line?.isWhole, line?.parentSlot, line?.block?.entries, line?.block?.blockhash],
+    [line?.isComplete, line?.parentSlot, line?.block?.entries, line?.block?.blockhash],
     [true, undefined, 0, undefined],
   )
 })

@@ -21,7 +21,7 @@ export type ListenLine = SlotSummary & {
   /** Delay of the slot's first shred relative to the earliest slot plus the length of a slot per slot. */
   readonly latencyMs: number
   /** From the slot's first shred until its block could be rebuilt. */
-  readonly wholeAfterMs: number | undefined
+  readonly completeAfterMs: number | undefined
 }
 
 export type ListenTotals = {
@@ -33,7 +33,7 @@ export type ListenTotals = {
   readonly faults: Readonly<Partial<Record<ShredFault, number>>>
   readonly challenges: number
   readonly slots: number
-  readonly slotsWhole: number
+  readonly slotsComplete: number
   /** Slots between the lowest and the highest of which no shred arrived. */
   readonly slotsMissing: number
   readonly recovered: number
@@ -67,18 +67,18 @@ export function createListener(options: ListenOptions): Listener {
     ...(options.verifyTransactions === undefined ? {} : { verifyTransactions: options.verifyTransactions }),
   })
   const sums = { packets: 0, bytes: 0, duplicates: 0, late: 0, malformed: 0, challenges: 0 }
-  const done = { slots: 0, slotsWhole: 0, recovered: 0, missing: 0 }
+  const done = { slots: 0, slotsComplete: 0, recovered: 0, missing: 0 }
   let [lowest, highest] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
 
   function lineOf(summary: SlotSummary): ListenLine {
     const latencyMs = latency.add(summary.slot, summary.firstMs)
     done.slots += 1
-    done.slotsWhole += summary.isWhole ? 1 : 0
+    done.slotsComplete += summary.isComplete ? 1 : 0
     done.recovered += summary.recovered
     done.missing += summary.missing
     lowest = Math.min(lowest, summary.slot)
     highest = Math.max(highest, summary.slot)
-    return { ...summary, latencyMs, wholeAfterMs: summary.wholeMs && summary.wholeMs - summary.firstMs }
+    return { ...summary, latencyMs, completeAfterMs: summary.completeMs && summary.completeMs - summary.firstMs }
   }
 
   function totals(): ListenTotals {

@@ -37,7 +37,7 @@ export function createPaceLatency(slotMs: number | undefined): PaceLatency {
     return (newest.atMs - first.atMs) / (newest.slot - first.slot)
   }
 
-  /** Of these arrivals, in their order. */
+  /** The latencies of these arrivals, in their order. */
   function latenciesOf(some: readonly Arrival[]): number[] {
     const length = lengthMs()
     const base = some[0]?.slot ?? 0

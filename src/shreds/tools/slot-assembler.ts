@@ -43,7 +43,7 @@ export type SlotSummary = {
   readonly parentSlot: number | undefined
   readonly version: number
   readonly data: number
-  readonly code: number
+  readonly coding: number
   /** Data shreds that did not arrive and were recovered from the others of their FEC set. */
   readonly recovered: number
   /** Data shreds that neither arrived nor could be recovered, up to the last index known. */
@@ -51,18 +51,17 @@ export type SlotSummary = {
   /** First and last index of each run of missing ones; at most GAPS_MAX runs. */
   readonly gaps: readonly (readonly [number, number])[]
   readonly duplicates: number
-  /** FEC sets. */
-  readonly sets: number
+  readonly fecSets: number
   /** Shreds inconsistent with the others of their FEC set: damaged, forged, or of a leader that signed two versions. */
-  readonly odd: number
+  readonly inconsistent: number
   readonly signature: SignatureState
   /** All data shreds are present or recovered. */
-  readonly isWhole: boolean
+  readonly isComplete: boolean
   readonly block: RebuiltBlock | undefined
   readonly firstMs: number
   readonly lastMs: number
   /** When enough shreds had arrived to rebuild the complete block. */
-  readonly wholeMs: number | undefined
+  readonly completeMs: number | undefined
 }
 
 export type SlotAssemblerOptions = {
@@ -267,19 +266,19 @@ function summaryOf(slot: OpenSlot, options: SlotAssemblerOptions): SlotSummary {
     parentSlot: block === undefined ? headerParent : block.summary.parentSlot,
     version: slot.version,
     data: slot.data,
-    code: slot.coding,
+    coding: slot.coding,
     recovered: Math.max(0, data.size - slot.data),
     missing,
     gaps,
     duplicates: slot.duplicates,
-    sets: best.length,
-    odd: slot.data + slot.coding - consistent,
+    fecSets: best.length,
+    inconsistent: slot.data + slot.coding - consistent,
     signature: signatureStateOf(best),
-    isWhole: isComplete,
+    isComplete,
     block: block?.summary,
     firstMs: slot.firstMs,
     lastMs: slot.lastMs,
-    wholeMs: slot.completeMs,
+    completeMs: slot.completeMs,
   }
 }
 

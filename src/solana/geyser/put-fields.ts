@@ -78,12 +78,12 @@ export function putUint(target: Uint8Array, at: number, tag: number, value: numb
   return putVarint(target, at + 1, value)
 }
 
-/** Of `putList`. */
+/** The bytes that `putList` writes. */
 export function listBytes(length: number): number {
   return length === 0 ? 0 : 1 + varintBytes(length) + length
 }
 
-/** Of a field whose value is a byte. */
+/** The bytes of a field whose value is a byte. */
 export function uintBytes(value: number): number {
   return value === 0 ? 0 : value < 128 ? 2 : 3
 }

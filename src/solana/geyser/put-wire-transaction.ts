@@ -18,9 +18,9 @@ import { putVarint, varintBytes } from './varint.ts'
 
 /** The fields of a transaction in wire form, with the lengths that it has as protobuf. */
 export type MeasuredTransaction = WireFields & {
-  /** Of the message Transaction. */
+  /** Bytes of the message Transaction. */
   bytes: number
-  /** Of its field `message`. */
+  /** Bytes of its field `message`. */
   messageBytes: number
   lookups: number
   lookupsAt: number
@@ -36,7 +36,7 @@ const BLOCKHASH = (3 << 3) | LENGTH_DELIMITED
 const VERSIONED = 5 << 3
 const LOOKUPS = (6 << 3) | LENGTH_DELIMITED
 const CONFIG = (7 << 3) | LENGTH_DELIMITED
-/** Of a lookup: writable and readonly indexes. */
+/** The fields of a lookup: writable and readonly indexes. */
 const FIRST_LIST = (2 << 3) | LENGTH_DELIMITED
 const SECOND_LIST = (3 << 3) | LENGTH_DELIMITED
 const LOOKUP_KEY = (1 << 3) | LENGTH_DELIMITED

@@ -5,7 +5,7 @@ import { putVarint, putVarint64, varint64Bytes, varintBytes } from './varint.ts'
 // What a transaction of the format v1 (SIMD-0385) has in another form than the others: instructions and config.
 
 const INSTRUCTION_HEAD_BYTES = 4
-/** Of the config mask: both halves of the fee, then a bit for each field of 32 bits. */
+/** Bits of the config mask: both halves of the fee, then one for each field of 32 bits. */
 const FEE = 0b11
 const FEE_TAG = 1 << 3
 const VALUES = [

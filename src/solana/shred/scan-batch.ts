@@ -5,7 +5,7 @@ export type ScannedBatch = {
   readonly entries: number
   /** Where the last entry ends. */
   readonly length: number
-  /** Of all entries, in order. */
+  /** The transactions of all entries, in order. */
   readonly transactions: readonly ScannedTransaction[]
 }
 

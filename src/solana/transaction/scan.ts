@@ -116,7 +116,7 @@ function scanLookups(
   return new ScannedTransaction(bytes, offset, at, offset + 1, lookupCount >> 2, firstAt)
 }
 
-/** Of a transaction that was accepted. */
+/** The lookups of a transaction that was accepted. */
 function readLookups(bytes: Uint8Array, lookupsAt: number, count: number): AddressTableLookup[] {
   const lookups: AddressTableLookup[] = []
   let at = lookupsAt
@@ -138,7 +138,7 @@ function readLookups(bytes: Uint8Array, lookupsAt: number, count: number): Addre
   return lookups
 }
 
-/** Of v1 there are few so far, and its reader checks more than lengths. */
+/** Reads the transaction completely: there are few of v1 so far, and its reader checks more than lengths. */
 function scanV1(bytes: Uint8Array, offset: number): ScannedTransaction | undefined {
   const read = readV1(bytes, offset, FORMAT_LIMITS)
   if (typeof read === 'string') return undefined

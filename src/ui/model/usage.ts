@@ -1,6 +1,6 @@
 /** A line of a usage report, as the admin API and the account endpoints give it. */
 export type UsageLine = {
-  /** Of the first, and `day` of the second. */
+  /** Lines of the admin API have `from`, those of the account endpoints `day`. */
   readonly from?: string
   readonly day?: string
   readonly interface: string

@@ -2,7 +2,7 @@ import { formatCompact } from '../format.ts'
 import type { Bar } from '../model/usage.ts'
 
 const HEIGHT = 120
-/** Of a chart of a few days. */
+/** The width of a bar in a chart of a few days. */
 const BAR_WIDTH_MAX = 170
 /** The day and the legend of a single bar. */
 const WIDTH_MIN = 340

@@ -8,7 +8,7 @@ import { Table, type TableColumn } from './table.tsx'
 type ConnectionTableProps<Line> = {
   label: string
   lines: readonly Line[]
-  /** Of all, also of those that are not listed. */
+  /** The number of all connections, also of those that are not listed. */
   total: number
   /** The columns before those of the connection itself. */
   first?: readonly TableColumn<Line>[]

@@ -8,7 +8,7 @@ type Node = Candidate & { name: string }
 const node = (name: string, more: Partial<Candidate> = {}): Node => ({
   name,
   isAvailable: true,
-  isSilent: false,
+  isUnresponsive: false,
   isLagging: false,
   isSuspect: false,
   slot: 1000,
@@ -51,7 +51,7 @@ const candidates = fc.array(
   fc.record({
     name: fc.string(),
     isAvailable: fc.boolean(),
-    isSilent: fc.boolean(),
+    isUnresponsive: fc.boolean(),
     isLagging: fc.boolean(),
     isSuspect: fc.boolean(),
     slot: fc.integer({ min: 0, max: 20 }),
@@ -67,7 +67,7 @@ test('property: every pick follows the rules', () => {
       const inPool = nodes.filter(({ isAvailable }) => isAvailable)
       if (inPool.length === 0) return assert.equal(chosen, undefined)
       assert.ok(chosen?.isAvailable)
-      const responding = inPool.filter(({ isSilent }) => !isSilent)
+      const responding = inPool.filter(({ isUnresponsive }) => !isUnresponsive)
       const available = responding.length > 0 ? responding : inPool
       const forward = available.filter(({ slot }) => slot >= minSlot)
       const atSlot = forward.length > 0 ? forward : available

@@ -3,7 +3,7 @@ export type Candidate = {
   /** In rotation: not drained, breaker closed, and with an endpoint of the kind needed. */
   readonly isAvailable: boolean
   /** It has stopped responding, or refuses what is opened there: picked only when every other one does too. */
-  readonly isSilent: boolean
+  readonly isUnresponsive: boolean
   /** It fails many calls, perhaps because of their content: of nodes that are equal otherwise, the others are picked first. */
   readonly isSuspect: boolean
   /** Too far behind: picked only when nothing better is available. */
@@ -46,8 +46,10 @@ export function pick<Node extends Candidate>(
 const RESPONDS = 8
 const AT_MIN_SLOT = 4
 
-function rankOf({ isSilent, isLagging, isSuspect, slot }: Candidate, minSlot: number): number {
-  return (isSilent ? 0 : RESPONDS) + (slot >= minSlot ? AT_MIN_SLOT : 0) + (isLagging ? 0 : 2) + (isSuspect ? 0 : 1)
+function rankOf({ isUnresponsive, isLagging, isSuspect, slot }: Candidate, minSlot: number): number {
+  return (
+    (isUnresponsive ? 0 : RESPONDS) + (slot >= minSlot ? AT_MIN_SLOT : 0) + (isLagging ? 0 : 2) + (isSuspect ? 0 : 1)
+  )
 }
 
 function isBetter(node: Candidate, than: Candidate, rank: number): boolean {

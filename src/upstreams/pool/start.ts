@@ -87,7 +87,10 @@ export function startPool(owner: string | undefined, options: UpstreamsOptions, 
     ws.add(node)
     grpc.add(node)
     member.probes = (deps.probing ?? probeHere)({
-      ...{ node, options: options.health, clock, random: deps.random },
+      node,
+      options: options.health,
+      clock,
+      random: deps.random,
       onSlot: () => onSlotSeen(node),
       onSlotLength: (ms) => slotLength.report(node, ms),
       // Owners may have nodes that are the same.

@@ -53,7 +53,7 @@ export type Probes = Disposable & {
   probe(): void
 }
 
-/** Of a node without JSON-RPC. */
+/** A node without JSON-RPC is not probed. */
 export const NO_PROBES: Probes = { probe() {}, [Symbol.dispose]() {} }
 
 /**

@@ -92,8 +92,14 @@ function knownOf(node: UpstreamNode, { silentMs }: HealthOptions, slotMs: number
   if (health.slot === 0 && !isOut && !isSilent) return undefined
   const { slot, shredSlot } = health
   return {
-    ...{ kind: 'known', slot, shredSlot, latencyMs, slotMs, isOut },
-    ...{ silentMs: isSilent ? silentMs : undefined, failure: lastFailure },
+    kind: 'known',
+    slot,
+    shredSlot,
+    latencyMs,
+    slotMs,
+    isOut,
+    silentMs: isSilent ? silentMs : undefined,
+    failure: lastFailure,
   }
 }
 

@@ -19,7 +19,7 @@ export type BillingBalance = {
   readonly quantity: BillingQuantity
   readonly amount: number
   readonly promised: number
-  /** Of the last event; 0 when there is none. */
+  /** The part of the last event; 0 when there is none. */
   readonly lastPart: number
 }
 

@@ -106,7 +106,7 @@ export function processHandlers({ running, store, snapshot }: HandlerDeps): Proc
         throw new ServiceError('not-found', 'the running process has no sender', {
           fix: 'Set sender.enabled = true and restart.',
         })
-      return { body: toWireJson(stats) }
+      return { body: toWireJson(stats, { pathStates: 'ways' }) }
     },
   }
 }

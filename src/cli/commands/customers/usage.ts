@@ -1,4 +1,5 @@
 import { buildRouteMap } from '@stricli/core'
+import { USAGE_EXPORT_FORMATS, USAGE_EXPORT_GROUPINGS } from '../../../contract/usage-export.ts'
 import { command, commonFlags, flag, listFlags } from '../../define.ts'
 
 const showCommand = command({
@@ -41,8 +42,8 @@ export const usageRoutes = buildRouteMap({
         ...commonFlags,
         month: flag.required('A calendar month (UTC), as 2026-10', 'MONTH'),
         customer: flag.text('Only subscriptions of this customer', 'CUSTOMER'),
-        by: flag.choice('One line per subscription, interface and (default day)', ['day', 'method', 'interface']),
-        format: flag.choice('Format (default csv)', ['csv', 'jsonl']),
+        by: flag.choice('One line per subscription, interface and (default day)', USAGE_EXPORT_GROUPINGS),
+        format: flag.choice('Format (default csv)', USAGE_EXPORT_FORMATS),
         out: flag.text('Write to a new file instead of standard output', 'FILE'),
       },
       load: async () => (await import('./run/usage-export.ts')).usageExport,

@@ -46,11 +46,12 @@ export function SenderView() {
                 {
                   title: 'State',
                   cell: (row) => {
-                    const way = sender.ways?.find(({ path }) => path === row.path)
-                    if (way === undefined) return NONE
+                    const state = sender.path_states?.find(({ path }) => path === row.path)
+                    if (state === undefined) return NONE
                     return (
                       <>
-                        <Badge state={way.is_open ? 'open' : 'closed'} /> <span class="dim minor">{way.message}</span>
+                        <Badge state={state.is_open ? 'open' : 'closed'} />{' '}
+                        <span class="dim minor">{state.message}</span>
                       </>
                     )
                   },

@@ -1,24 +1,29 @@
 import { useSignal } from '@preact/signals'
 import { ADMIN_ROUTES } from '../../../contract/admin-routes.ts'
+import {
+  USAGE_EXPORT_FORMATS,
+  USAGE_EXPORT_GROUPINGS,
+  type UsageExportFormat,
+  type UsageExportGrouping,
+} from '../../../contract/usage-export.ts'
 import { Panel } from '../../../ui/panel.tsx'
 import { Switch } from '../../../ui/parts/switch.tsx'
 import { MonthSelect, monthNamed } from '../ui/month-select.tsx'
 
-const GROUPINGS = [
-  { value: 'day', label: 'By day' },
-  { value: 'method', label: 'By method' },
-  { value: 'interface', label: 'By interface' },
-] as const
-const FORMATS = [
-  { value: 'csv', label: 'CSV' },
-  { value: 'jsonl', label: 'JSON lines' },
-] as const
+const GROUPING_LABELS: Readonly<Record<UsageExportGrouping, string>> = {
+  day: 'By day',
+  method: 'By method',
+  interface: 'By interface',
+}
+const FORMAT_LABELS: Readonly<Record<UsageExportFormat, string>> = { csv: 'CSV', jsonl: 'JSON lines' }
+const GROUPINGS = USAGE_EXPORT_GROUPINGS.map((value) => ({ value, label: GROUPING_LABELS[value] }))
+const FORMATS = USAGE_EXPORT_FORMATS.map((value) => ({ value, label: FORMAT_LABELS[value] }))
 
 /** Downloads the usage of a month. The browser writes it to the disk while it arrives: it can be large. */
 export function UsageExport() {
   const month = useSignal(monthNamed(undefined))
-  const by = useSignal<(typeof GROUPINGS)[number]['value']>('day')
-  const format = useSignal<(typeof FORMATS)[number]['value']>('csv')
+  const by = useSignal<UsageExportGrouping>('day')
+  const format = useSignal<UsageExportFormat>('csv')
   const query = new URLSearchParams({ month: month.value, by: by.value, format: format.value })
   return (
     <Panel id="export" title="Usage export">

@@ -1,6 +1,6 @@
 import { QueryError } from '../../query/error.ts'
 import { foldName, isSymbol, shownName } from '../../query/sql-tokens.ts'
-import { isClickHouseFunction } from './functions.ts'
+import { isClickHouseFunction } from './allowed-functions.ts'
 import { type Cursor, isName, type Reader, readExpressions, readList, readNested, type Scope } from './reader.ts'
 
 /** A name before a parenthesis: EXISTS, ANY and ALL of a query, CAST, or a listed function with its NULLS, FILTER and OVER clauses. */

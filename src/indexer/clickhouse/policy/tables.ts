@@ -1,6 +1,6 @@
 import { QueryError, unknownTable } from '../../query/error.ts'
 import { isSymbol, isWord, shownName } from '../../query/sql-tokens.ts'
-import { CLICKHOUSE_TABLE_FUNCTIONS } from './functions.ts'
+import { CLICKHOUSE_TABLE_FUNCTIONS } from './allowed-functions.ts'
 import { isName, type Reader, readExpressions, readList, readNested, type Scope } from './reader.ts'
 
 /** Words that may precede JOIN. */

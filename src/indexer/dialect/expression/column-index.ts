@@ -9,9 +9,9 @@ export type Column = {
   /** Database and name of its table, which may be written in the place of the alias. */
   readonly origin?: readonly [database: string, table: string] | undefined
   readonly value: Value
-  /** Of a table that USING joins: the column of the other side stands for both. */
+  /** USING joins its table: the column of the other side stands for both. */
   readonly isMerged?: boolean
-  /** Of the side of a SEMI JOIN that only decides which rows stay: its values are not known. */
+  /** It is on the side of a SEMI JOIN that only decides which rows stay: its values are not known. */
   readonly isDropped?: boolean
 }
 

@@ -98,7 +98,7 @@ function scaledDown(sql: string, scale: number): string {
   return `regexp_replace(${padded}, '(\\d{${scale}})$', '.\\1')`
 }
 
-/** Of two decimals the size of the larger one, with all digits that this size has. */
+/** The type of a quotient: the size of the larger decimal, with all digits that this size has. */
 function quotientType(a: Type, b: Type): DecimalType {
   if (a.kind !== 'decimal') return { kind: 'decimal', ...digitsOf(b) }
   if (b.kind !== 'decimal') return { kind: 'decimal', ...digitsOf(a) }

@@ -243,7 +243,7 @@ const float2 =
   (input: CallArguments): Value =>
     value(`${name}(CAST(${numberArgument(input, 0)} AS DOUBLE), CAST(${numberArgument(input, 1)} AS DOUBLE))`, FLOAT64)
 
-/** Of numbers that are not positive -inf or not a number. */
+/** The logarithm of 0 is -inf, that of a negative number is not a number. */
 const logarithm =
   (name: string) =>
   (input: CallArguments): Value => {

@@ -82,7 +82,7 @@ function castTo(given: Value, type: Type): string {
 }
 
 const HUGE: IntType = { kind: 'int', bits: 128, isSigned: true }
-/** Of 128 bits, with a sign. */
+/** Characters of the longest whole number of 128 bits, with its sign. */
 const WHOLE_DIGITS_MAX = 40
 
 /** A text as a whole number to compare with numbers of a type: exactly, also where it is out of the range of the type. */

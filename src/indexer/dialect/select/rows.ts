@@ -127,7 +127,7 @@ type GroupRows = {
   readonly keys: readonly string[]
   readonly count: number
   readonly offset: number
-  /** Of the result, which decides what the first rows are. */
+  /** The order of the result, which decides what the first rows are. */
   readonly orderBy: string
   /** The name of `rows` here. */
   readonly alias: string

@@ -41,7 +41,7 @@ const KEEP_ALIVE_PROBE_MS = 30_000
 export class HttpConnection implements ExchangeConnection, ResponseEvents, BatchWriter {
   readonly openedAtMs: number
   idleUntilMs = Number.POSITIVE_INFINITY
-  /** Of the owner of the call on it. */
+  /** The share of the owner of the call that is on it. */
   share: ConnectionShare<HttpExchange> | undefined
   #state: 'connecting' | 'idle' | 'busy' | 'closed' = 'connecting'
   #exchange: HttpExchange | undefined

@@ -72,7 +72,7 @@ export class HttpExchange implements ResponseEvents {
   readonly body: Uint8Array | string
   readonly bodyBytes: number
   readonly movableUntil: MovableUntil | undefined
-  /** Of its owner. */
+  /** The share that the owner of the call has of the connections. */
   readonly share: ConnectionShare<HttpExchange>
   /** Monotonic; extended while a body streams, infinite while it is paused. */
   deadlineAtMs: number
@@ -89,7 +89,7 @@ export class HttpExchange implements ResponseEvents {
   #parts: Buffer[] = []
   #bytes = 0
   #isStream = false
-  /** Of the stream, since its deadline was extended. */
+  /** Bytes of the response since its deadline was extended. */
   #bytesInTime = 0
   #isPaused = false
   #hasEnded = false

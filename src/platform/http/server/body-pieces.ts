@@ -6,9 +6,9 @@ import type { IncomingMessage } from 'node:http'
  */
 export type BodyPieces = { readonly free: number; readonly bytesEach: number }
 
-/** Of the request under way: programs that write a body in small steps send more than this in each. */
+/** The limit of the request under way: programs that write a body in small steps send more than this in each. */
 export const BODY_PIECES: BodyPieces = { free: 256, bytesEach: 64 }
-/** Of a request behind another one, whose body stays in memory meanwhile. */
+/** The limit of a request behind another one, whose body stays in memory meanwhile. */
 export const WAITING_BODY_PIECES: BodyPieces = { free: 64, bytesEach: 1024 }
 
 /** Calls `refuse`, once, when a chunked body has more pieces than its bytes allow. What comes after that is dropped. */

@@ -23,7 +23,7 @@ export class FastPathOutput implements BatchWriter {
   #body: Buffer | undefined
   #pooled: HttpResponse['pooled']
   #rest: ResponseRest | undefined
-  /** Of the small response that waits. */
+  /** Called when the small response that waits is written. */
   #sent: SentBytes | undefined
   #bodyBytes = 0
 

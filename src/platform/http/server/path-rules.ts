@@ -66,7 +66,7 @@ export function createPathRules(
   }
 }
 
-/** Of a path that is only a WebSocket. */
+/** The methods of a path that is only a WebSocket. */
 const HANDSHAKE: readonly PathMethod[] = ['GET']
 
 /** RFC 9110 section 15.5.22: the response to a request without an upgrade names the protocol. */

@@ -36,7 +36,7 @@ export function readBody(request: IncomingMessage, limits: BodyLimits): Promise<
 
 /** One piece as it came, or several in one buffer: small ones would take many times the memory of their bytes. */
 class GrowingBuffer {
-  /** Of the whole, where it is known. */
+  /** Bytes of the whole body, where they are known. */
   readonly #expected: number
   #bytes: Buffer = Buffer.alloc(0)
   #length = 0

@@ -25,9 +25,9 @@ export type HttpServerOptions = {
   requestTimeoutMs?: number
   /** How long a connection may stay idle between two requests. */
   keepAliveMs?: number
-  /** Of the head: its URL and its header fields. */
+  /** Bytes of the head: its URL and its header fields. */
   headerBytesMax?: number
-  /** Of the header fields alone, where the URL may be longer than they. */
+  /** Bytes of the header fields alone, where the URL may be longer than they. */
   fieldBytesMax?: number
   headerFieldsMax?: number
   requestsPerConnectionMax?: number

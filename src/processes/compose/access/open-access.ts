@@ -35,7 +35,14 @@ export async function openAccess(
     await startAccess(
       { ...config.access, plans: config.plans, threads },
       {
-        ...{ store: usage.store, log, clock, random, registry, lifecycle, env, folder: loaded.folder },
+        store: usage.store,
+        log,
+        clock,
+        random,
+        registry,
+        lifecycle,
+        env,
+        folder: loaded.folder,
         spoolFile: deps.state.file('usage-spool'),
       },
     ),

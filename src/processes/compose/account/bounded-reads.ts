@@ -14,7 +14,7 @@ type NotRead = { readonly ok: false; readonly reason: 'busy' | 'late' }
 type BoundedReadsOptions = {
   readonly runningMax: number
   readonly waitingMax: number
-  /** Of one owner, running and waiting: the others of the places are for others. */
+  /** Reads of one owner, running and waiting; the rest of the places is for other owners. */
   readonly perOwnerMax: number
   /** From the call to the result, the time in the queue included. */
   readonly deadlineMs: number

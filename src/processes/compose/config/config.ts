@@ -121,6 +121,9 @@ export type Config = z.output<typeof configSchema>
 
 export type ConfigSection = keyof Config
 
+/** Former names of keys, which are accepted until 0.2, and the present ones. */
+export const FORMER_KEYS = [['bundle.cache.answerBytesMax', 'bundle.cache.responseBytesMax']] as const
+
 /** JSON Schema of the config file, for editors and docs/config.md. */
 export function configJsonSchema(): JsonSchema {
   return z.toJSONSchema(configSchema, { io: 'input' }) as JsonSchema
@@ -130,6 +133,7 @@ export type JsonSchema = {
   readonly type?: string
   readonly description?: string
   readonly default?: unknown
+  readonly deprecated?: boolean
   readonly enum?: readonly unknown[]
   readonly const?: unknown
   readonly minimum?: number

@@ -31,7 +31,7 @@ function isTable({ properties, default: given }: JsonSchema): boolean {
 
 function sectionLines(path: readonly string[], section: JsonSchema): string[] {
   const entries = Object.entries(section.properties ?? {})
-  const values = entries.filter(([, value]) => !isTable(value))
+  const values = entries.filter(([, value]) => !isTable(value) && value.deprecated !== true)
   const tables = entries.filter(([, value]) => isTable(value))
   return [
     ...(section.description === undefined ? [] : [`# ${section.description}`]),

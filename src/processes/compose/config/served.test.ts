@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { makeTestFolder } from '../../../platform/files/test-folder.ts'
 import { configSchema } from './config.ts'
-import { isTrial, isUnconfigured, onlyInServe, servedSections, undecodedReason } from './served.ts'
+import { isUnconfigured, onlyInServe, runsEmbeddedOnly, servedSections, undecodedReason } from './served.ts'
 import { loadSettings } from './settings.ts'
 
 test('what is configured and only serve runs: billing, notices, and an admin API that has values', async () => {
@@ -20,8 +20,8 @@ test('what is configured and only serve runs: billing, notices, and an admin API
   assert.deepEqual(await sections(all), ['billing', 'notices', 'admin'])
 })
 
-test('a trial has neither a node nor a source of events', () => {
-  const isOne = (config: object) => isTrial(configSchema.parse(config))
+test('only the embedded chains run where neither a node nor a source of events is configured', () => {
+  const isOne = (config: object) => runsEmbeddedOnly(configSchema.parse(config))
   const nodes = [{ name: 'a', rpc: 'https://a.example.net', ws: 'wss://a.example.net', grpc: 'https://a.example.net' }]
   assert.equal(isOne({}), true)
   assert.equal(isOne({ execution: { simulated: true } }), true)

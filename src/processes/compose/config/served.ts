@@ -14,7 +14,7 @@ export function executionSource({ execution, upstreams }: Config): 'ring' | 'evm
 }
 
 /** Whether nothing real is configured, neither a node nor a source of events: at most the embedded chains run, whose rates need less memory. */
-export function isTrial({ execution, upstreams }: Config): boolean {
+export function runsEmbeddedOnly({ execution, upstreams }: Config): boolean {
   return upstreams.nodes.length === 0 && execution.ring === undefined && execution.node === undefined
 }
 

@@ -134,7 +134,11 @@ async function bundleWith(build: typeof Esbuild.build, sources: PageSources, fre
   await writeFile(join(fresh, iconName), icon)
   const { title, meta, withoutScript, base } = sources.document
   const html = fillTemplate(await readFile(sources.template, 'utf8'), {
-    ...{ title, base, 'meta-name': meta.name, 'meta-content': meta.content, 'without-script': withoutScript },
+    title,
+    base,
+    'meta-name': meta.name,
+    'meta-content': meta.content,
+    'without-script': withoutScript,
     icon: iconName,
     style: nameOf(/^style-.*\.css$/),
     theme: nameOf(/^first-.*\.js$/),

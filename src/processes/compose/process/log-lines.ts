@@ -35,7 +35,7 @@ export type LogSources = {
   readonly clock: Clock
   /** Counters of one subscription. */
   readonly ratesOf: (subscriptionId: string) => SubscriptionRates
-  /** Of the event loop, which the search for a name yields to. */
+  /** Time slices of the event loop, between which the search for a name yields. */
   readonly slices?: () => TimeSlices
 }
 

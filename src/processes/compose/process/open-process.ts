@@ -5,7 +5,7 @@ import { createListenerMetrics } from '../../../platform/net/listener-metrics.ts
 import { createLifecycle, type Lifecycle, type LifecycleOptions } from '../../../platform/process/lifecycle.ts'
 import { createProcessRegistry } from '../../../platform/telemetry/process-metrics.ts'
 import { createRefusalLog, type RefusalLog } from '../../../platform/telemetry/refusal-log.ts'
-import type { ConfigSection } from '../config/config.ts'
+import { type ConfigSection, FORMER_KEYS } from '../config/config.ts'
 import { assertValidConfig } from '../config/faults.ts'
 import type { Settings } from '../config/settings.ts'
 import { createDocuments, type Documents } from '../documents/documents.ts'
@@ -40,6 +40,9 @@ export async function openProcess<const Listener extends string>(
   { sections, listeners, drain }: ProcessOptions<Listener>,
 ): Promise<ProcessContext<Listener> & AsyncDisposable> {
   await assertValidConfig(settings, { env: deps.env, sections })
+  for (const [key, name] of FORMER_KEYS)
+    if (settings.loaded.originOf(key.split('.')).from !== 'default')
+      deps.log.warn({ key, name }, 'a configuration key has its former name, which is accepted until 0.2')
   await using opening = new AsyncDisposableStack()
   const state = await openStateFolder(settings.stateDir)
   opening.use(takeInstanceLock(state))

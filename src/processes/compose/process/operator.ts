@@ -38,7 +38,7 @@ export type OperatorDeps = ProcessContext<never> & {
   readonly threads?: () => readonly ThreadState[]
   /** Open connections of a subscription, in a process that counts them. */
   readonly connectionsOf?: (subscriptionId: string) => number
-  /** Of the sender, in a process that runs it. */
+  /** The tip accounts of the sender, in a process that runs it. */
   readonly tipAccounts?: readonly string[] | undefined
   /** Called with the documents once they are published, to give them to threads. */
   readonly onDocuments?: (rendered: Rendered) => void
@@ -90,7 +90,12 @@ export async function openOperator(settings: Settings, deps: OperatorDeps): Prom
   const snapshot = () => openedAccess?.access.snapshot() ?? noCustomers
   const usage = openedAccess?.usage ?? NO_USAGE
   const status = createStatusReport({
-    ...{ lifecycle, clock, store: openedAccess?.store.name ?? 'none', snapshot, services, off },
+    lifecycle,
+    clock,
+    store: openedAccess?.store.name ?? 'none',
+    snapshot,
+    services,
+    off,
     usage: () => openedAccess?.access.usage.state(),
     ending: () => openedAccess?.access.ending(),
     nodes: () => deps.upstreams?.status() ?? [],

@@ -1,4 +1,3 @@
-import { isIP } from 'node:net'
 import type { AccessService } from '../../../access/service.ts'
 import type { AccessStore } from '../../../access/store/store.ts'
 import { createHandlers } from '../../../admin/api/handlers/handlers.ts'
@@ -9,11 +8,11 @@ import type { Notices } from '../../../admin/notices/service.ts'
 import { offeredProducts } from '../../../contract/product-options.ts'
 import { ServiceError } from '../../../core/error.ts'
 import type { Random } from '../../../core/random.ts'
-import { objectToAddress, SET_ALLOW_PRIVATE } from '../../../platform/net/pinned-address.ts'
 import type { ControlMethods } from '../../../platform/process/control-socket.ts'
 import type { NodesOptions } from '../../../upstreams/node-spec.ts'
 import type { Endpoints } from '../access/endpoints.ts'
 import { handoverCard } from '../access/handover-card.ts'
+import { findForbidden, type NodeAddresses } from '../config/forbidden-addresses.ts'
 import type { Settings } from '../config/settings.ts'
 import { shredReportHandler } from './shred-report.ts'
 import { checkDestination } from './shreds.ts'
@@ -72,20 +71,10 @@ export function openAdminHandlers(settings: Settings, deps: AdminHandlerDeps) {
   }
 }
 
-const SERVERS = ['rpc', 'ws', 'grpc'] as const
-
 /** Refuses an address that is never connected to. One that the configuration does not allow yet is stored, with a warning. */
-function checkNodeAddresses(
-  addresses: { readonly [Server in (typeof SERVERS)[number]]?: string | undefined },
-  allowPrivate: boolean,
-): string[] {
-  return SERVERS.flatMap((server) => {
-    const host = URL.parse(addresses[server] ?? '')?.hostname.replace(/^\[(.*)\]$/, '$1') ?? ''
-    const message = isIP(host) === 0 ? undefined : objectToAddress(host, allowPrivate)
-    if (message === undefined) return []
-    if (!message.endsWith(SET_ALLOW_PRIVATE)) throw new ServiceError('invalid-value', `${server}: ${message}`)
-    return [
-      `${server} is a loopback or private address: allow it with upstreams.allowPrivate = true in the configuration`,
-    ]
+function checkNodeAddresses(addresses: NodeAddresses, allowPrivate: boolean): string[] {
+  return findForbidden(addresses, allowPrivate).map(({ server, message, isOnlyPrivate }) => {
+    if (!isOnlyPrivate) throw new ServiceError('invalid-value', `${server}: ${message}`)
+    return `${server} is a loopback or private address: allow it with upstreams.allowPrivate = true in the configuration`
   })
 }

@@ -27,7 +27,8 @@ export function openSignIn(
   { clock, random, env }: Pick<ServiceContext<'admin'>, 'clock' | 'random' | 'env'>,
 ): ConfiguredSignIn {
   return createConfiguredSignIn(admin.oidc, {
-    ...{ clock, random },
+    clock,
+    random,
     readSecret: (reference) => resolveSecret(reference, { env, folder }),
   })
 }
@@ -44,7 +45,13 @@ export function openAdmin(
     { ...admin, listen },
     {
       log: log.child({ part: 'admin' }),
-      ...{ clock, random, registry, store, handlers, page, oidc },
+      clock,
+      random,
+      registry,
+      store,
+      handlers,
+      page,
+      oidc,
       // The terminal and sudo user of the start are not the author of a later request.
       actor: { ...currentActor(env), sudoUser: null, tty: null },
       // As for customers: a loopback address is named by a loopback listener only.

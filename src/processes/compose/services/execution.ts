@@ -121,7 +121,7 @@ export async function openExecution(settings: ServiceSettings, deps: ExecutionPa
   }
 }
 
-/** A trial keeps fewer frames for clients that resume, unless the operator has set how many. */
+/** Simulated data keeps fewer frames for clients that resume, unless the operator has set how many. */
 export function resumeOf<Resume extends { readonly bytesMax?: number | undefined }>(
   resume: Resume,
   isSimulated: boolean,

@@ -4,6 +4,7 @@ import type { AccountPage } from '../../../gateway/account/page.ts'
 import type { AccountReports } from '../../../gateway/account/reports.ts'
 import type { DecodedSource } from '../../../gateway/geyser/decoded/source.ts'
 import type { SharedLimits } from '../../../gateway/limits.ts'
+import { cacheOf } from '../../../gateway/rpc/response-cache.ts'
 import { type Gateway, startGateway } from '../../../gateway/service.ts'
 import type { MemoryGuard } from '../../../platform/process/memory-guard.ts'
 import type { Upstreams } from '../../../upstreams/service.ts'
@@ -32,25 +33,24 @@ export type GatewayPartDeps = ServiceContext<'rpc' | 'ws' | 'grpc' | 'entries'> 
 /** JSON-RPC, WebSocket and gRPC of the Bundle, as the `bundle` section of the configuration sets them up. */
 export function openGateway({ config, loaded }: ServiceSettings, deps: GatewayPartDeps): Promise<Gateway> {
   const { access, upstreams, memory, log, clock, random, registry, listenerMetrics } = deps
-  const { rpc, ws, grpc, entries, trustedProxies, cache, workers } = config.bundle
+  const { rpc, ws, grpc, entries, cache, workers, accountPage, ...options } = config.bundle
   const listenOn = (option: typeof rpc, mayAccept: () => boolean) => ({
     ...listenerOf(option, loaded.folder, mayAccept),
     reusePort: deps.isPortShared ?? false,
   })
   return startGateway(
     {
+      ...options,
       rpc: listenOn(rpc, memory.mayAccept),
       ws: { ...listenOn(ws, memory.mayOpenStream), queryToken: ws.queryToken },
       grpc: { ...listenOn(grpc, memory.mayOpenStream), healthPerSecond: grpc.healthPerSecond },
       entries: entries.enabled ? listenOn(entries, memory.mayOpenStream) : undefined,
       wsUrl: (port) => endpointsOf(config, { ws: port }).ws,
       addresses: addressesOf(endpointsOf(config)),
-      trustedProxies,
       // Given as a number to each of several threads.
       threads: workers === 'auto' ? 1 : workers,
       residentBytesMax: config.memory.residentBytesMax,
-      cache: cache.enabled ? cache : undefined,
-      decoded: config.bundle.decoded,
+      cache: cacheOf(cache),
     },
     {
       access,
@@ -66,7 +66,7 @@ export function openGateway({ config, loaded }: ServiceSettings, deps: GatewayPa
       decoded: deps.decoded,
       decodedReport: deps.decodedReport,
       accountReports: deps.accountReports,
-      accountPage: config.bundle.accountPage ? deps.accountPage : undefined,
+      accountPage: accountPage ? deps.accountPage : undefined,
       heldBytes: openHeldBytes(config, { clock, log, registry }, deps.limits?.held.bytes),
       documents: deps.documents.files,
       docsUrl: deps.documents.docsUrlOf('rpc'),

@@ -6,14 +6,14 @@ import type { ChildWatcher } from '../../../platform/process/child.ts'
 import type { MemoryGuard } from '../../../platform/process/memory-guard.ts'
 import type { Upstreams } from '../../../upstreams/service.ts'
 import { listenerOf } from '../config/listener.ts'
-import { isTrial } from '../config/served.ts'
+import { runsEmbeddedOnly } from '../config/served.ts'
 import type { ServiceContext, ServiceSettings } from '../process/service-context.ts'
 
 export type IndexerPartDeps = ServiceContext<'indexer'> & {
   readonly access: Access
   readonly upstreams: Upstreams
   readonly memory: Pick<MemoryGuard, 'mayAccept'>
-  /** Of the control plane, where the indexer runs in a thread. */
+  /** The watcher of the control plane, where the indexer runs in a thread. */
   readonly children?: ChildWatcher
 }
 
@@ -21,7 +21,7 @@ export type IndexerPartDeps = ServiceContext<'indexer'> & {
  * The embedded chain has few transactions, but sysvars of 160 KB in each slot, whose rows take 45 MB a minute until a checkpoint. There are no customers whose
  * rows a more frequent checkpoint would delay. Its pages are released down to 4 MiB then, because 16 MiB is more than was written since the last one.
  */
-const TRIAL_AT_REST = { logTextBytesMax: 8 * 1024 * 1024, idleBytesMax: 4 * 1024 * 1024 }
+const EMBEDDED_AT_REST = { logTextBytesMax: 8 * 1024 * 1024, idleBytesMax: 4 * 1024 * 1024 }
 
 /** The indexer as its section of the configuration sets it up. It reads from the shared nodes and keeps its data in the state folder. */
 export async function openIndexer({ config, loaded }: ServiceSettings, deps: IndexerPartDeps): Promise<Indexer> {
@@ -32,7 +32,7 @@ export async function openIndexer({ config, loaded }: ServiceSettings, deps: Ind
     {
       listener: listenerOf(config.indexer, loaded.folder, deps.memory.mayAccept),
       dataFile: join(await deps.state.folder('indexer'), 'chain.duckdb'),
-      atRest: isTrial(config) ? TRIAL_AT_REST : undefined,
+      atRest: runsEmbeddedOnly(config) ? EMBEDDED_AT_REST : undefined,
       ...(engine === 'clickhouse' && clickhouse !== undefined
         ? await clickHouseOf(clickhouse, { env, folder: loaded.folder })
         : {}),

@@ -22,7 +22,7 @@ const EPOCHS_MAX = 3
 export function createLeaderSchedule(): FollowedLeaders {
   const known = new Map<number, LeaderRange>()
   const listeners = new Set<() => void>()
-  /** Of the chain whose epochs are known; and another one that was seen once: a single node may be on another chain by mistake. */
+  /** The genesis hash of the chain whose epochs are known, and another one that was seen once: a single node may be on another chain by mistake. */
   let genesisHash: string | undefined
   let seenOnce: string | undefined
 

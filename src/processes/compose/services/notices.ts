@@ -25,7 +25,7 @@ import { createMetricSum } from '../top/metric-sum.ts'
 
 export type NoticesPartDeps = ProcessContext<never> & {
   readonly access: Pick<AccessService, 'snapshot' | 'monthUnits' | 'plans'>
-  /** Of all threads. */
+  /** The metrics of all threads. */
   readonly metrics: MetricsView
   readonly nodes: () => readonly NodeStatus[]
   readonly shreds: Pick<Shreds, 'status'> | undefined

@@ -14,7 +14,7 @@ import { until } from '../../../platform/process/test-wait.ts'
 import { silentLogger } from '../../../platform/telemetry/logger.ts'
 import { LEDGER_FILE } from '../../../sender/tips/ledger-file.ts'
 import { configSchema } from '../config/config.ts'
-import { checkThreadsOf, openTipLedger, sendsToTrialOnly } from './sender.ts'
+import { checkThreadsOf, openTipLedger, sendsToEmbeddedOnly } from './sender.ts'
 
 test('a journal that works again does not hide that no tip is counted', async () => {
   const deps = { log: silentLogger, clock: systemClock, random: secureRandom }
@@ -63,5 +63,5 @@ test('a thread for each core but one checks signatures, and none where nothing b
   assert.equal(threads({ sender: { rpc } }, 4), 3)
   assert.equal(threads({ sender: { relays: rpc } }, 4), 3)
   assert.equal(threads({}, 4), 0)
-  assert.equal(sendsToTrialOnly(configSchema.parse({ sender: { relays: rpc } })), false)
+  assert.equal(sendsToEmbeddedOnly(configSchema.parse({ sender: { relays: rpc } })), false)
 })

@@ -14,13 +14,13 @@ import { TipLedger, WAITING_MAX } from '../../../sender/tips/ledger.ts'
 import type { Upstreams } from '../../../upstreams/service.ts'
 import type { Config } from '../config/config.ts'
 import { listenerOf } from '../config/listener.ts'
-import { isTrial } from '../config/served.ts'
+import { runsEmbeddedOnly } from '../config/served.ts'
 import type { ServiceContext, ServiceSettings } from '../process/service-context.ts'
 import { VERSION } from '../process/version.ts'
 import { hasTipKeys, openIdentity, openTipAccounts } from './tip-keys.ts'
 
 export type SenderPart = Sender & {
-  /** Of its event loop and the threads that check signatures. */
+  /** How its event loop and the threads that check signatures are scheduled. */
   readonly schedule: GrantedSchedule
 }
 
@@ -33,13 +33,13 @@ export type SenderPartDeps = ServiceContext<'sender'> & {
 const CHECK_THREADS_MAX = 4
 
 /** Whether all transactions go to the embedded chain. */
-export function sendsToTrialOnly(config: Config): boolean {
-  return isTrial(config) && config.sender.rpc.length + config.sender.relays.length === 0
+export function sendsToEmbeddedOnly(config: Config): boolean {
+  return runsEmbeddedOnly(config) && config.sender.rpc.length + config.sender.relays.length === 0
 }
 
-/** In a trial the thread pool of the runtime checks what the event loop does not: a thread that has nothing to do takes 7 MB. */
+/** Without nodes or relays the thread pool of the runtime checks what the event loop does not: a thread that has nothing to do takes 7 MB. */
 export function checkThreadsOf(config: Config, cores: number): number {
-  if (sendsToTrialOnly(config)) return 0
+  if (sendsToEmbeddedOnly(config)) return 0
   return Math.min(CHECK_THREADS_MAX, Math.max(1, cores - 1))
 }
 
@@ -54,7 +54,7 @@ export async function openSender({ config, loaded }: ServiceSettings, deps: Send
   const { state, upstreams, log, clock, random, registry, lifecycle, env, listenerMetrics } = deps
   await using opening = new AsyncDisposableStack()
   const { publicUrl: _publicUrl, enabled: _enabled, priority, ...options } = config.sender
-  const isTrialOnly = sendsToTrialOnly(config)
+  const isEmbeddedOnly = sendsToEmbeddedOnly(config)
   const keysDir = await state.folder('keys')
   const isNew = options.tipAccounts.length === 0 && !hasTipKeys(keysDir)
   const tipAccounts = options.tipAccounts.length > 0 ? options.tipAccounts : await openTipAccounts(keysDir, random)
@@ -70,15 +70,15 @@ export async function openSender({ config, loaded }: ServiceSettings, deps: Send
   const { refused } = schedule
   if (refused.length > 0) log.warn({ part: 'sender', refused }, 'the sender is not scheduled as configured')
   // Receipts are kept, so its heap always grows.
-  if (!isTrialOnly) collectOnlyDoubledHeaps()
+  if (!isEmbeddedOnly) collectOnlyDoubledHeaps()
   const sender = opening.use(
     await startSender(
       {
         ...options,
         tipAccounts,
         listener: listenerOf(config.sender, loaded.folder, deps.memory.mayAccept),
-        // A trial starts faster.
-        isWarmedUp: !isTrialOnly,
+        // So that a start with the embedded chain alone is faster.
+        isWarmedUp: !isEmbeddedOnly,
       },
       {
         upstream: upstreams.shared,

@@ -63,5 +63,5 @@ export function indexerMethods(indexer: Indexer | undefined): ControlMethods {
 export type SenderDetails = Pick<SenderPart, 'tipAccounts' | 'schedule'>
 
 export function senderMethods(sender: SenderPart | undefined): ControlMethods {
-  return { 'tip-stats': () => ({ ...sender?.stats(), ways: sender?.paths() ?? [], schedule: sender?.schedule }) }
+  return { 'tip-stats': () => ({ ...sender?.stats(), pathStates: sender?.paths() ?? [], schedule: sender?.schedule }) }
 }

@@ -34,8 +34,8 @@ export type ShredsPartDeps = ProcessContext<never> & {
   readonly lookupTables?: LookupTableSource | undefined
 }
 
-/** The shreds that pass, as a source of the length of a slot. */
-const RELAY = {}
+/** Identifies the shreds that pass among the sources from which the length of a slot is learned. */
+const RELAY_AS_SLOT_SOURCE = {}
 
 /** Delivery reports, in the state folder. */
 export const REPORT_FILE = ['shreds', 'reports.db'] as const
@@ -57,7 +57,7 @@ export async function openShreds(settings: Settings, deps: ShredsPartDeps): Prom
       slotLength: {
         ms: slotLength.ms,
         onChange: slotLength.onChange,
-        observe: (slot) => (hasNodes ? undefined : slotLength.observe(RELAY, slot)),
+        observe: (slot) => (hasNodes ? undefined : slotLength.observe(RELAY_AS_SLOT_SOURCE, slot)),
       },
       reportFile: join(state.path, ...REPORT_FILE),
       challengeKey: await store.sharedKey('shred-challenge'),

@@ -15,7 +15,7 @@ export type ControlPlane = AsyncDisposable & {
   readonly openedAccess: OpenedAccess
   /** The control plane probes the nodes for all threads. */
   readonly probes: ProbePublisher
-  /** For the nodes of the main thread: they are well when those of no thread are reported. */
+  /** For the nodes of the main thread. A node is well again when no thread reports it any more. */
   readonly health: Pick<Lifecycle, 'degraded' | 'recovered'>
   /** The threads can start as soon as the nodes are known. */
   threadsOn(nodes: NodesOptions): ThreadHost

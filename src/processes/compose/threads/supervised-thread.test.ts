@@ -239,7 +239,7 @@ for (const [when, method] of [
     assert.equal(starts.length, 1)
   })
 
-test('a thread has less memory for new objects in a trial', () => {
+test('a thread has less memory for new objects where only the embedded chains run', () => {
   const nodes = [{ name: 'a', rpc: 'https://a.example.net', ws: 'wss://a.example.net', grpc: 'https://a.example.net' }]
   assert.ok(youngMibOf(configSchema.parse({})) < youngMibOf(configSchema.parse({ upstreams: { nodes } })))
 })

@@ -9,7 +9,7 @@ import {
 import { startWorker, type WorkerThread } from '../../../platform/process/worker.ts'
 import type { RefusalLog } from '../../../platform/telemetry/refusal-log.ts'
 import type { Config } from '../config/config.ts'
-import { isTrial } from '../config/served.ts'
+import { runsEmbeddedOnly } from '../config/served.ts'
 import type { HealthReports } from './health-reports.ts'
 import type { ControlPlaneSide, GatewayMethods, ServiceChannel, ThreadSide } from './protocol.ts'
 import type { ThreadReady, ThreadReport, ThreadStart } from './start-data.ts'
@@ -51,13 +51,13 @@ const SLOW_START_MS = 30_000
 const RESERVING_MS = 5000
 /** How long its service, and then the thread, may take to close. */
 export const CLOSE_MS = 5000
-/** As the launcher gives the main thread: three semi-spaces of 4 MiB. In a trial half of it, which is enough for some calls a second. */
+/** As the launcher gives the main thread: three semi-spaces of 4 MiB. Where only the embedded chains run half of it, which is enough for some calls a second. */
 const YOUNG_MIB = 12
-const TRIAL_YOUNG_MIB = 6
+const EMBEDDED_YOUNG_MIB = 6
 const MIB = 2 ** 20
 
 export function youngMibOf(config: Config): number {
-  return isTrial(config) ? TRIAL_YOUNG_MIB : YOUNG_MIB
+  return runsEmbeddedOnly(config) ? EMBEDDED_YOUNG_MIB : YOUNG_MIB
 }
 
 /** One instance of a service's thread, from its start to its end. */

@@ -1,6 +1,6 @@
 import { displayAdminToken } from '../../../../access/token.ts'
 import { ADMIN_ROLES } from '../../../../contract/admin-routes.ts'
-import { isoTime } from '../../../../contract/wire-json.ts'
+import { isoTime, toWireJson } from '../../../../contract/wire-json.ts'
 import { ServiceError } from '../../../../core/error.ts'
 import { parseDuration } from '../../../../core/human-units.ts'
 import { printTime } from '../../../dates.ts'
@@ -8,9 +8,9 @@ import type { CliContext, ConfirmFlags, CreateStoreFlags, ListFlags, SecretFlags
 import { admins, type NewAdmin } from '../../../operations/admins.ts'
 import { openOperations } from '../../../operations/open.ts'
 import { confirmCut } from '../../../output/confirm.ts'
-import { printList, toWire } from '../../../output/print.ts'
+import { printList } from '../../../output/print.ts'
+import { done, reportChange } from '../../../output/report-change.ts'
 import { secretLocation } from '../../../output/secret-output.ts'
-import { done, reportChange } from '../../../session.ts'
 
 export async function addAdminCommand(
   this: CliContext,
@@ -74,7 +74,7 @@ function showIssued(
   { token, admin }: NewAdmin,
 ): void {
   if (flags.dryRun === true) return done(context, flags, `a token for administrator ${admin.name} would be issued`)
-  if (flags.json === true) return reveal(`${JSON.stringify({ ...(toWire(admin) as object), token }, null, 2)}\n`)
+  if (flags.json === true) return reveal(`${JSON.stringify({ ...(toWireJson(admin) as object), token }, null, 2)}\n`)
   reveal(`${token}\n`)
   done(context, flags, `token of administrator ${admin.name}, role ${admin.role}; it is shown only once`)
 }

@@ -15,7 +15,7 @@ import { customers, SUBSCRIPTIONS_SHOWN } from '../../../operations/customers.ts
 import { openOperations } from '../../../operations/open.ts'
 import { confirmCut } from '../../../output/confirm.ts'
 import { printFacts, printJson, printList, write } from '../../../output/print.ts'
-import { done, reportChange } from '../../../session.ts'
+import { done, reportChange } from '../../../output/report-change.ts'
 
 export async function addCustomerCommand(
   this: CliContext,

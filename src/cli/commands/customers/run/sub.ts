@@ -4,7 +4,7 @@ import { wireLimits, wireSubscription } from '../../../../access/limit-rules.ts'
 import { parseProducts } from '../../../../access/provisioning/subscriptions.ts'
 import type { Subscription } from '../../../../access/store/model.ts'
 import { displayToken } from '../../../../access/token.ts'
-import { isoTime } from '../../../../contract/wire-json.ts'
+import { isoTime, toWireJson } from '../../../../contract/wire-json.ts'
 import { ServiceError } from '../../../../core/error.ts'
 import { parseDuration } from '../../../../core/human-units.ts'
 import { printAddressPort } from '../../../../platform/net/ip-range.ts'
@@ -14,9 +14,9 @@ import { findOffered } from '../../../operations/catalogue.ts'
 import { openOperations } from '../../../operations/open.ts'
 import { type ListedSubscription, subscriptions } from '../../../operations/subscriptions.ts'
 import { confirmCut } from '../../../output/confirm.ts'
-import { printFacts, printJson, printList, toWire, write } from '../../../output/print.ts'
+import { printFacts, printJson, printList, write } from '../../../output/print.ts'
+import { done, reportChange } from '../../../output/report-change.ts'
 import { secretLocation } from '../../../output/secret-output.ts'
-import { done, reportChange } from '../../../session.ts'
 import { type LimitFlags, overridesOf, printLimits } from '../limits.ts'
 import { reportSub } from './report-sub.ts'
 import { printTokenState } from './token-state.ts'
@@ -54,7 +54,7 @@ export async function createSub(this: CliContext, flags: CreateFlags, name: stri
   if (flags.json === true) {
     const secrets = { ...(token === undefined ? {} : { token }), ...(indexer === undefined ? {} : { indexer }) }
     const shown = { ...wireSubscription(subscription), customer, limits: wireLimits(limits), destination }
-    reveal(`${JSON.stringify({ ...(toWire(shown) as object), ...secrets }, null, 2)}\n`)
+    reveal(`${JSON.stringify({ ...(toWireJson(shown) as object), ...secrets }, null, 2)}\n`)
   } else {
     reveal(card ?? '')
     if (destination?.proof === 'unproven')

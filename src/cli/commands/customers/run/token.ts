@@ -10,8 +10,8 @@ import { openOperations } from '../../../operations/open.ts'
 import { type ListedToken, type NewToken, type SecretOperations, secrets } from '../../../operations/secrets.ts'
 import { confirmCut } from '../../../output/confirm.ts'
 import { printJson, printList, write } from '../../../output/print.ts'
+import { done } from '../../../output/report-change.ts'
 import { secretLocation } from '../../../output/secret-output.ts'
-import { done } from '../../../session.ts'
 import { printTokenState } from './token-state.ts'
 
 export async function issueTokenCommand(this: CliContext, flags: SecretFlags, subscription: string): Promise<void> {

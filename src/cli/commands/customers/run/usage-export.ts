@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import type { UsageExportFormat, UsageExportGrouping } from '../../../../contract/usage-export.ts'
 import { alreadyExists, createFileAtomic } from '../../../../platform/files/atomic.ts'
 import type { CliContext, CommonFlags } from '../../../define.ts'
 import { openOperations } from '../../../operations/open.ts'
@@ -10,8 +11,8 @@ import { write } from '../../../output/print.ts'
 export type UsageExportFlags = CommonFlags & {
   readonly month: string
   readonly customer?: string
-  readonly by?: 'day' | 'method' | 'interface'
-  readonly format?: 'csv' | 'jsonl'
+  readonly by?: UsageExportGrouping
+  readonly format?: UsageExportFormat
   readonly out?: string
 }
 

@@ -3,7 +3,7 @@ import type { ChangeFlags, CliContext, CommonFlags } from '../../../define.ts'
 import { billing, type SinkName } from '../../../operations/billing.ts'
 import { openOperations } from '../../../operations/open.ts'
 import { printFacts, printJson, write } from '../../../output/print.ts'
-import { done } from '../../../session.ts'
+import { done } from '../../../output/report-change.ts'
 
 type SinkFlags = { readonly sink?: SinkName }
 

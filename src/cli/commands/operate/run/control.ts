@@ -8,12 +8,12 @@ import { readStopReport, type StopReport } from '../../../../processes/compose/p
 import type { CliContext, CommonFlags } from '../../../define.ts'
 import { controlPath, locate } from '../../../locate.ts'
 import { confirmCut } from '../../../output/confirm.ts'
-import { printJson, write } from '../../../output/print.ts'
+import { FORMER_MESSAGE, printJson, write } from '../../../output/print.ts'
 
 export async function reload(this: CliContext, flags: CommonFlags): Promise<void> {
   using client = await openControlClient(controlPath(this, flags))
   const response = await client.call('reload')
-  if (flags.json === true) printJson(this, response)
+  if (flags.json === true) printJson(this, response, FORMER_MESSAGE)
   else for (const line of (response as { message: string[] }).message) write(this, line)
 }
 

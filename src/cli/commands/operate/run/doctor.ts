@@ -5,7 +5,7 @@ import { examine } from '../../../doctor/doctor.ts'
 import { findSettingsSource } from '../../../find-settings.ts'
 import { showCheckProgress } from '../../../output/check-progress.ts'
 import { sanitizeForTerminal } from '../../../output/plain-text.ts'
-import { printJson } from '../../../output/print.ts'
+import { FORMER_MESSAGE, printJson } from '../../../output/print.ts'
 
 const MARKS = { ok: '✓', warn: '!', bad: '✗' } as const
 const COLOURS = { ok: 'green', warn: 'yellow', bad: 'red' } as const
@@ -21,6 +21,7 @@ export async function doctor(this: CliContext, flags: CommonFlags): Promise<void
         message,
         fix: 'fix' in rest ? rest.fix : null,
       })),
+      FORMER_MESSAGE,
     )
   } else {
     for (const finding of findings) this.process.stdout.write(`${line(this, finding)}\n`)

@@ -1,3 +1,4 @@
+import { toWireJson } from '../../../../contract/wire-json.ts'
 import { printDurationShort } from '../../../../core/human-units.ts'
 import { systemClock } from '../../../../platform/process/clock.ts'
 import type { StatusReport } from '../../../../processes/compose/process/status.ts'
@@ -5,7 +6,7 @@ import { printUntil } from '../../../dates.ts'
 import type { CliContext, CommonFlags } from '../../../define.ts'
 import { openRunningProcess } from '../../../operations/running-process.ts'
 import { sanitizeForTerminal } from '../../../output/plain-text.ts'
-import { alignColumns, printFacts, printJson, toWire } from '../../../output/print.ts'
+import { alignColumns, printFacts, printJson } from '../../../output/print.ts'
 import { isScreen } from '../../../output/terminal.ts'
 import { type Line, paintLine, type Tone, wantsColour } from '../../../top/paint.ts'
 import { openScreen } from '../../../top/screen.ts'
@@ -134,7 +135,7 @@ function changeOf(poll: Poll<StatusReport>): { message: string; json: unknown } 
   if ('failure' in poll) return { message: 'not running', json: { state: 'not-running' } }
   const { state, reasons, version, pid } = poll.response
   const why = reasons.map(({ part, reason }) => `, ${part}: ${reason}`).join('')
-  return { message: `${state}${why} (process ${pid}, version ${version})`, json: toWire(poll.response) }
+  return { message: `${state}${why} (process ${pid}, version ${version})`, json: toWireJson(poll.response) }
 }
 
 type Watching = {

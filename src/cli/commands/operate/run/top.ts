@@ -31,7 +31,7 @@ async function lookOnce(context: CliContext, flags: TopFlags): Promise<void> {
   const before = (await client.call('top')) as TopReport
   await delay(systemClock, ONCE_MS)
   const view = viewOf(before, (await client.call('top')) as TopReport)
-  if (flags.json === true) return printJson(context, view)
+  if (flags.json === true) return printJson(context, view, { gapsReported: 'gaps_told' })
   const columns = terminalColumns(process.stdout) ?? PRINTED.columns
   const options = { columns, rows: PRINTED.rows, history: {}, nowMs: systemClock.nowMs(), isLive: false }
   const colour = wantsColour(process)

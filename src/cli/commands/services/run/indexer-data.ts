@@ -4,7 +4,7 @@ import { type ControlClient, openControlClient } from '../../../../platform/proc
 import type { CliContext, CommonFlags } from '../../../define.ts'
 import { controlPath } from '../../../locate.ts'
 import { openRemote } from '../../../operations/open.ts'
-import { alignColumns, printFacts, printJson, write } from '../../../output/print.ts'
+import { alignColumns, FORMER_MESSAGE, printFacts, printJson, write } from '../../../output/print.ts'
 
 const COVERAGE =
   'select table_name, from_slot, to_slot, lag_slots, lag_seconds, open_gaps, missing_slots from coverage order by table_name'
@@ -13,7 +13,7 @@ type Status = ReturnType<Indexer['status']>
 
 export async function indexerStatus(this: CliContext, flags: CommonFlags): Promise<void> {
   const { coverage, ...status } = await readStatus(this, flags)
-  if (flags.json === true) return printJson(this, { ...status, coverage })
+  if (flags.json === true) return printJson(this, { ...status, coverage }, FORMER_MESSAGE)
   const { ingest, backfill } = status
   printFacts(this, [
     ['database', status.state === 'running' ? 'open' : status.state],
@@ -175,7 +175,7 @@ async function follow(context: CliContext, client: ControlClient, flags: CommonF
         `the backfill stopped at slot ${nextSlot}: ${message}`,
         { fix: `When the cause is gone, continue with: sluice indexer backfill ${nextSlot} ${to}` },
       )
-    if (flags.json === true) printJson(context, backfill)
+    if (flags.json === true) printJson(context, backfill, FORMER_MESSAGE)
     else write(context, `${blocks} blocks written, slots ${from} to ${nextSlot - 1}`)
     return
   }

@@ -3,8 +3,8 @@ import { openOperations } from '../../../operations/open.ts'
 import { secrets } from '../../../operations/secrets.ts'
 import { confirmCut } from '../../../output/confirm.ts'
 import { printJson } from '../../../output/print.ts'
+import { done } from '../../../output/report-change.ts'
 import { secretLocation } from '../../../output/secret-output.ts'
-import { done } from '../../../session.ts'
 
 export async function grantIndexerCommand(this: CliContext, flags: SecretFlags, subscription: string): Promise<void> {
   await issue(this, flags, { subscription, rotate: false })

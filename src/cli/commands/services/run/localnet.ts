@@ -5,7 +5,7 @@ import { startLocalnetProcess } from '../../../../processes/localnet.ts'
 import type { CliContext, ServiceFlags } from '../../../define.ts'
 import { serveUntilSignal } from './serve-until-signal.ts'
 
-/** Of `localnet.traffic.tps`. */
+/** The maximum of `localnet.traffic.tps`. */
 const TPS_MAX = 1000
 
 export type LocalnetFlags = ServiceFlags & {

@@ -52,10 +52,10 @@ function show(context: CliContext, flags: ListFlags, checks: readonly NodeCheck[
     empty,
     columns: [
       { title: 'NODE', value: (row) => row.node },
-      { title: 'ENDPOINT', wire: 'door', value: (row) => row.server },
+      { title: 'ENDPOINT', former: 'door', value: (row) => row.server },
       { title: 'OK', value: (row) => row.isGood, show: (row) => (row.isGood ? 'yes' : 'no') },
       { title: 'MS', wire: 'took_ms', value: (row) => row.tookMs },
-      { title: 'RESULT', wire: 'says', value: (row) => row.message },
+      { title: 'RESULT', wire: 'message', former: 'says', value: (row) => row.message },
     ],
   })
   if (rows.some(({ isGood }) => !isGood)) context.process.exitCode = 1

@@ -5,7 +5,7 @@ import { nodes, type Released } from '../../../operations/nodes.ts'
 import { openOperations } from '../../../operations/open.ts'
 import { confirmCut } from '../../../output/confirm.ts'
 import { printJson, printList, write } from '../../../output/print.ts'
-import { done } from '../../../session.ts'
+import { done } from '../../../output/report-change.ts'
 
 export async function addNodeCommand(
   this: CliContext,

@@ -3,6 +3,7 @@ import { open } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { pipeline, type Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
+import { type FormerFields, toWireJson } from '../../../../contract/wire-json.ts'
 import { messageOf, ServiceError } from '../../../../core/error.ts'
 import { parseDuration } from '../../../../core/human-units.ts'
 import { systemClock } from '../../../../platform/process/clock.ts'
@@ -12,7 +13,7 @@ import { type Inspection, inspectCapture } from '../../../../shreds/tools/inspec
 import { createListener, type ListenLine, type ListenTotals } from '../../../../shreds/tools/listen.ts'
 import type { ListedMarker, RebuiltBlock } from '../../../../shreds/tools/rebuild-block.ts'
 import type { CliContext, ListFlags } from '../../../define.ts'
-import { type Column, printFacts, printJson, printList, toWire, write } from '../../../output/print.ts'
+import { type Column, printFacts, printJson, printList, write } from '../../../output/print.ts'
 
 type WatchFlags = ListFlags & { leader?: string; slotMs?: string; for?: string }
 export type InspectFlags = WatchFlags & { listen?: string; port?: string; transactions?: boolean }
@@ -28,6 +29,15 @@ const QUIET_MS = 3_000
 const WAITING_HINT = 'no shreds yet; if the port was closed before, the first shreds arrive within 30 s'
 /** The first two bytes of a gzip file (RFC 1952). */
 const GZIP_MAGIC = 0x1f8b
+const FORMER_FIELDS: FormerFields = {
+  coding: 'code',
+  fecSets: 'sets',
+  inconsistent: 'odd',
+  isComplete: 'is_whole',
+  completeMs: 'whole_ms',
+  completeAfterMs: 'whole_after_ms',
+  slotsComplete: 'slots_whole',
+}
 
 export async function inspectShreds(this: CliContext, flags: InspectFlags, file?: string): Promise<void> {
   if (flags.listen !== undefined) return listenOn(this, flags, '0.0.0.0', portOf(flags.listen))
@@ -41,7 +51,7 @@ export async function inspectShreds(this: CliContext, flags: InspectFlags, file?
     verifyTransactions: flags.transactions === true,
   })
   const inspection = { ...inspected, damage: note.damage ?? inspected.damage }
-  if (isJson(flags)) printJson(this, inspection)
+  if (isJson(flags)) printJson(this, inspection, FORMER_FIELDS)
   else printInspection(this, flags, inspection)
   if (inspection.totals.packets === 0) {
     throw new ServiceError('invalid-value', `${file} contains no UDP packets and no shreds${damageWords(inspection)}`)
@@ -81,7 +91,7 @@ async function listenOn(context: CliContext, flags: WatchFlags, host: string, po
   printing.cancel()
   const { lines, totals } = listener.end()
   print(lines)
-  if (isJson(flags)) process.stdout.write(`${JSON.stringify(toWire({ totals }))}\n`)
+  if (isJson(flags)) process.stdout.write(`${JSON.stringify(toWireJson({ totals }, FORMER_FIELDS))}\n`)
   else printTotals(context, totals)
 }
 
@@ -91,7 +101,7 @@ function createLinePrinter(context: CliContext, flags: WatchFlags): (lines: read
   return (lines) => {
     if (lines.length === 0) return
     if (isJson(flags)) {
-      for (const line of lines) context.process.stdout.write(`${JSON.stringify(toWire(line))}\n`)
+      for (const line of lines) context.process.stdout.write(`${JSON.stringify(toWireJson(line, FORMER_FIELDS))}\n`)
     } else printList(context, flags, { rows: lines, empty: 'no shreds', columns: COLUMNS, isContinued })
     isContinued = true
   }
@@ -102,14 +112,20 @@ const COLUMNS: readonly Column<ListenLine>[] = [
   { title: 'PARENT', value: (row) => row.parentSlot, wide: true },
   { title: 'VERSION', value: (row) => row.version, wide: true },
   { title: 'DATA', value: (row) => row.data },
-  { title: 'CODING', wire: 'code', value: (row) => row.code },
-  { title: 'FEC SETS', wire: 'sets', value: (row) => row.sets, wide: true },
+  { title: 'CODING', former: 'code', value: (row) => row.coding },
+  { title: 'FEC SETS', former: 'sets', value: (row) => row.fecSets, wide: true },
   { title: 'RECOVERED', value: (row) => row.recovered },
   { title: 'MISSING', value: (row) => row.missing },
   { title: 'DUPLICATES', value: (row) => row.duplicates },
-  { title: 'INCONSISTENT', wire: 'odd', value: (row) => row.odd },
+  { title: 'INCONSISTENT', former: 'odd', value: (row) => row.inconsistent },
   { title: 'SIGNATURE', value: (row) => row.signature },
-  { title: 'COMPLETE', wire: 'whole', value: (row) => row.isWhole, show: (row) => (row.isWhole ? 'yes' : 'no') },
+  {
+    title: 'COMPLETE',
+    wire: 'is_complete',
+    former: 'whole',
+    value: (row) => row.isComplete,
+    show: (row) => (row.isComplete ? 'yes' : 'no'),
+  },
   { title: 'ENTRIES', value: (row) => row.block?.entries },
   { title: 'TXNS', value: (row) => row.block?.transactions },
   {
@@ -121,8 +137,8 @@ const COLUMNS: readonly Column<ListenLine>[] = [
   { title: 'LATENCY MS', value: (row) => Math.round(row.latencyMs) },
   {
     title: 'COMPLETE AFTER MS',
-    wire: 'whole_after_ms',
-    value: (row) => row.wholeAfterMs && Math.round(row.wholeAfterMs),
+    former: 'whole_after_ms',
+    value: (row) => row.completeAfterMs && Math.round(row.completeAfterMs),
     wide: true,
   },
   { title: 'BLOCKHASH', value: (row) => row.block?.blockhash, wide: true },
@@ -165,7 +181,7 @@ function printTotals(context: CliContext, totals: ListenTotals): void {
     ['duplicates', totals.duplicates],
     ['after their slot', totals.late],
     ['malformed', faults.length === 0 ? totals.malformed : `${totals.malformed} (${faults.join(', ')})`],
-    ['slots', `${totals.slots}, ${totals.slotsWhole} complete, ${totals.slotsMissing} missing`],
+    ['slots', `${totals.slots}, ${totals.slotsComplete} complete, ${totals.slotsMissing} missing`],
     ['data shreds', `${totals.recovered} recovered, ${totals.missing} missing`],
     ['latency', latencyWords(totals)],
   ])

@@ -6,7 +6,7 @@ import type { ChangeFlags, CliContext, ListFlags } from '../../../define.ts'
 import { destinations } from '../../../operations/destinations.ts'
 import { openOperations } from '../../../operations/open.ts'
 import { printJson, printList } from '../../../output/print.ts'
-import { done } from '../../../session.ts'
+import { done } from '../../../output/report-change.ts'
 
 export async function setDestinationCommand(
   this: CliContext,
@@ -67,8 +67,14 @@ export async function showDestinations(this: CliContext, flags: ListFlags, subsc
       { title: 'SENT', value: (row) => row.sent },
       { title: 'UNSENT', value: (row) => row.unsent },
       { title: 'LAST FAULT', value: (row) => row.lastFault, wide: true },
-      // The label `destination` of the metrics; JSON has its earlier name.
-      { title: 'INDEX', wire: 'seat', value: (row) => row.destinationIndex, wide: true },
+      // The label `destination` of the metrics.
+      {
+        title: 'INDEX',
+        wire: 'destination_index',
+        former: 'seat',
+        value: (row) => row.destinationIndex,
+        wide: true,
+      },
       { title: 'SET AT', value: (row) => isoTime(row.setAt), show: (row) => printTime(row.setAt) },
     ],
   })

@@ -8,7 +8,7 @@ import type { SenderStats } from '../../../../sender/receipts/stats.ts'
 import type { CliContext, CommonFlags, ListFlags } from '../../../define.ts'
 import { findSettings } from '../../../find-settings.ts'
 import { openRunningProcess } from '../../../operations/running-process.ts'
-import { printFacts, printJson, printList } from '../../../output/print.ts'
+import { FORMER_MESSAGE, printFacts, printJson, printList } from '../../../output/print.ts'
 
 export async function listTipAccounts(this: CliContext, flags: ListFlags): Promise<void> {
   const settings = await findSettings(this, flags)
@@ -56,7 +56,7 @@ export async function checkTip(
   ])
 }
 
-type Report = SenderStats & { readonly ways: readonly { path: string; isOpen: boolean; message: string }[] }
+type Report = SenderStats & { readonly pathStates: readonly { path: string; isOpen: boolean; message: string }[] }
 
 export async function tipStats(this: CliContext, flags: CommonFlags): Promise<void> {
   using client = await openRunningProcess(this, flags)
@@ -66,7 +66,7 @@ export async function tipStats(this: CliContext, flags: CommonFlags): Promise<vo
       fix: 'Set sender.enabled = true and restart.',
     })
   }
-  if (flags.json === true) return printJson(this, report)
+  if (flags.json === true) return printJson(this, report, { ...FORMER_MESSAGE, pathStates: 'ways' })
   const rate = report.landed + report.expired + report.ended
   printFacts(this, [
     ['accepted', report.accepted],
@@ -77,12 +77,12 @@ export async function tipStats(this: CliContext, flags: CommonFlags): Promise<vo
     ['tips', `${report.tipLamports} lamports`],
     ...(report.tipEventsLost > 0 ? [['not in the ledger', `${report.tipEventsLost} events`] as const] : []),
     ...report.paths.map(({ path, taken, landed, p50Ms, p95Ms }) => {
-      const way = report.ways.find((one) => one.path === path)
+      const state = report.pathStates.find((one) => one.path === path)
       const times = p50Ms === null ? '' : `, landed after ${p50Ms} ms (p95 ${p95Ms} ms)`
-      const message = way?.message ? `, ${way.message}` : ''
+      const message = state?.message ? `, ${state.message}` : ''
       return [
         path,
-        `${way?.isOpen === false ? 'closed, ' : ''}took ${taken}, ${percent(landed, taken)} landed${times}${message}`,
+        `${state?.isOpen === false ? 'closed, ' : ''}took ${taken}, ${percent(landed, taken)} landed${times}${message}`,
       ] as const
     }),
   ])

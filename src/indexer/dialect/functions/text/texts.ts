@@ -96,7 +96,7 @@ function cut(input: CallArguments, name: 'left' | 'right'): Value {
 function substringPlace(input: CallArguments, { of, from: first, count: length }: Place): Place {
   const [from, count] = [constantNumber(input.arg(1)), constantNumber(input.args[2])]
   const characters = `CAST(${input.arg(0).isBytes === true ? 'octet_length' : 'length'}(${of}) AS BIGINT)`
-  // Of characters the length is counted from the first one, of bytes from a place before it.
+  // A length in characters is counted from the first character, a length in bytes from a place before it.
   const isClamped = foldName(input.name) === 'substringutf8' && (from === undefined || from < 0)
   const start = isClamped ? `(CASE WHEN ${first} < 0 THEN greatest(${first}, -${characters}) ELSE ${first} END)` : first
   const mayBeZero = from === undefined || from === 0

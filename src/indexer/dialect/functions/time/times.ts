@@ -203,7 +203,7 @@ const number = (name: string, type: Type, sql: (time: string) => string): Functi
 const moment = (name: string, sql: (time: string) => string): FunctionDefinition =>
   define(name, [1, 2], (input) => value(`CAST(${sql(utc(timeIn(input, 1)))} AS UINTEGER)`, UINT32))
 
-/** Of a text the time in the zone; a date begins at midnight of UTC whatever the zone. */
+/** A text is a time in the zone; a date begins at midnight of UTC whatever the zone. */
 function toUnixTimestamp(input: CallArguments): Value {
   const zone = zoneFrom(input.args[1], input)
   const given = input.arg(0)
