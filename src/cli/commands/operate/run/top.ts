@@ -57,12 +57,12 @@ async function watchTop(context: CliContext, flags: TopFlags): Promise<void> {
   void screen.left.then(() => leave.abort())
   screen.onResize(draw)
   for (let poll = first; poll.done !== true; poll = await polls.next()) {
-    if ('response' in poll.value) take(poll.value.response)
+    if ('response' in poll.value) handle(poll.value.response)
     else failure = 'not running, waiting for a restart'
     draw()
   }
 
-  function take(report: TopReport): void {
+  function handle(report: TopReport): void {
     failure = undefined
     if (reports.at(-1)?.status.pid !== report.status.pid) reports.length = 0
     reports.push(report)
