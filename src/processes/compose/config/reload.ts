@@ -10,7 +10,8 @@ import { assertValidConfig, secretRefsOf } from './faults.ts'
 import { mergedNames } from './merged-nodes.ts'
 import type { Settings } from './settings.ts'
 
-export type Reload = () => Promise<{ changed: string[]; needRestart: string[]; message: string[] }>
+export type Reloaded = { changed: string[]; needRestart: string[]; message: string[] }
+export type Reload = () => Promise<Reloaded>
 
 type ReloadDeps = {
   readonly log: Logger

@@ -1,4 +1,3 @@
-import type { ControlMethods } from '../../../platform/process/control-socket.ts'
 import type { NodesOptions } from '../../../upstreams/node-spec.ts'
 import type { NodeChange } from '../../../upstreams/pool/members.ts'
 import type { ConfigSection } from '../config/config.ts'
@@ -23,7 +22,7 @@ export type ServiceProcess = {
   /** Applies the log level in the threads. */
   readonly setLogLevel?: (level: string) => void
   readonly operator: Omit<OperatorDeps, keyof ProcessContext<never> | 'methods' | 'sections'>
-  readonly methods: ControlMethods
+  readonly methods: Omit<OperatorDeps['methods'], 'reload'>
   readonly drains: NonNullable<StartedParts['drains']>
 }
 

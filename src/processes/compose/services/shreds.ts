@@ -6,7 +6,6 @@ import { offeredProducts } from '../../../contract/product-options.ts'
 import type { Clock } from '../../../core/clock.ts'
 import { ServiceError } from '../../../core/error.ts'
 import { parseAddressPort } from '../../../platform/net/ip-range.ts'
-import type { ControlMethods } from '../../../platform/process/control-socket.ts'
 import { ownAddresses } from '../../../platform/udp/socket.ts'
 import type { TableNodes } from '../../../shreds/decoded/node-lookup-tables.ts'
 import type { LookupTableSource } from '../../../shreds/decoded/service.ts'
@@ -20,6 +19,7 @@ import type { Config } from '../config/config.ts'
 import { mergedNames } from '../config/merged-nodes.ts'
 import { isUnconfigured } from '../config/served.ts'
 import type { Settings } from '../config/settings.ts'
+import type { ControlMethodsOf } from '../process/control-protocol.ts'
 import { currentActor } from '../process/deps.ts'
 import type { ProcessContext } from '../process/open-process.ts'
 import type { DecodedPart } from './gateway-threads.ts'
@@ -97,7 +97,7 @@ export function tableNodesOf(upstream: Upstream, clock: Clock): TableNodes {
   }
 }
 
-export function shredsMethods(shreds: Shreds | undefined): ControlMethods {
+export function shredsMethods(shreds: Shreds | undefined): ControlMethodsOf<'shreds' | 'decoded'> {
   return { shreds: () => shreds?.status() ?? null, decoded: () => shreds?.decodedReport() ?? null }
 }
 

@@ -28,9 +28,9 @@ export async function top(this: CliContext, flags: TopFlags): Promise<void> {
 async function lookOnce(context: CliContext, flags: TopFlags): Promise<void> {
   const { process } = context
   using client = await openRunningProcess(context, flags)
-  const before = (await client.call('top')) as TopReport
+  const before = await client.call('top')
   await delay(systemClock, ONCE_MS)
-  const view = viewOf(before, (await client.call('top')) as TopReport)
+  const view = viewOf(before, await client.call('top'))
   if (flags.json === true) return printJson(context, view)
   const columns = terminalColumns(process.stdout) ?? PRINTED.columns
   const options = { columns, rows: PRINTED.rows, history: {}, nowMs: systemClock.nowMs(), isLive: false }
@@ -48,8 +48,9 @@ async function watchTop(context: CliContext, flags: TopFlags): Promise<void> {
   let view: TopView | undefined
   let failure: string | undefined
   // Connects before the screen opens, so that an error is printed on the normal screen.
-  const polls = pollEachSecond<TopReport>(
-    { open: () => openRunningProcess(context, flags), method: 'top' },
+  const polls = pollEachSecond(
+    () => openRunningProcess(context, flags),
+    (running) => running.call('top'),
     { clock: systemClock, signal: leave.signal },
   )
   const first = await polls.next()
