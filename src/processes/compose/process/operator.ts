@@ -23,7 +23,7 @@ type Address = { readonly host: string; readonly port: number }
 
 export type OperatorDeps = ProcessContext<never> & {
   /** The sections of the configuration that a process of one service uses. */
-  readonly sections?: readonly ConfigSection[]
+  readonly sections?: readonly ConfigSection[] | undefined
   /** What the process listens on, by the name in `sluice status`. Undefined for a service that is disabled. */
   readonly addresses: Readonly<Record<string, Address | undefined>>
   /** What to know about a service, by the same name. */

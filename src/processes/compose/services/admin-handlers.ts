@@ -20,7 +20,7 @@ import type { Settings } from '../config/settings.ts'
 import { shredReportHandler } from './shred-report.ts'
 import { checkDestination } from './shreds.ts'
 
-type AdminHandlerDeps = {
+export type AdminHandlerDeps = {
   readonly store: AccessStore
   readonly access: Pick<AccessService, 'snapshot' | 'plans' | 'monthUnits'>
   readonly random: Random

@@ -50,7 +50,18 @@ export function assertHasNode({ config }: Settings, command: string): void {
   })
 }
 
-/** Applies the nodes of a reloaded configuration. The embedded chain starts and stops only with the process. */
+/** Applies the nodes of a reloaded configuration in such a process. */
+export function reloadListedNodes(
+  command: string,
+  reload: (options: NodesOptions) => Promise<readonly NodeChange[]>,
+): (next: Settings) => Promise<readonly NodeChange[]> {
+  return (next) => {
+    assertHasNode(next, command)
+    return reload(next.config.upstreams)
+  }
+}
+
+/** The same in `serve`. The embedded chain starts and stops only with the process. */
 export function reloadNodes(
   started: Config,
   upstreams: Upstreams,
