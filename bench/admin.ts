@@ -117,7 +117,7 @@ try {
   await using api = await openHandlers(
     folder,
     {
-      call: async (method) => (method === 'top' ? top : null),
+      call: async (...[method]) => (method === 'top' ? top : null) as never,
       *monthUnits() {
         for (const subscriptionId of ids) yield { subscriptionId, units: 1000 }
       },

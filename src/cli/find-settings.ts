@@ -2,10 +2,10 @@ import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { ServiceError } from '../core/error.ts'
 import { loadConfig } from '../platform/config/file.ts'
-import { openControlClient } from '../platform/process/control-client.ts'
 import { configSchema } from '../processes/compose/config/config.ts'
 import { type Settings, settingsOf } from '../processes/compose/config/settings.ts'
 import type { SettingsReport } from '../processes/compose/process/settings-report.ts'
+import { openControlAt } from './control.ts'
 import type { CliContext, CommonFlags } from './define.ts'
 import { locate } from './locate.ts'
 
@@ -48,11 +48,10 @@ const RESPONSE_MS_MAX = 3000
 
 /** Undefined when no process runs there, or one of a version that does not report its configuration. */
 async function askProcess(stateDir: string): Promise<SettingsReport | undefined> {
-  const socket = join(stateDir, 'control.sock')
-  if (!existsSync(socket)) return undefined
+  if (!existsSync(join(stateDir, 'control.sock'))) return undefined
   try {
-    using client = await openControlClient(socket, { responseMsMax: RESPONSE_MS_MAX })
-    return (await client.call('settings')) as SettingsReport
+    using client = await openControlAt(stateDir, { responseMsMax: RESPONSE_MS_MAX })
+    return await client.call('settings')
   } catch (error) {
     if (error instanceof ServiceError) return undefined
     throw error

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { ServiceError } from '../core/error.ts'
 import { readTopLevelText } from '../platform/config/file.ts'
 import { type RunningProcess, runningProcesses } from '../platform/process/running-processes.ts'
@@ -89,11 +89,6 @@ function chooseProcess(
   const isBeside = ({ config }: RunningProcess) => isInstalled && config === machineConfig
   const chosen = onlyOne(running.filter((process) => process.isChain !== true && !isBeside(process)))
   return chosen ?? (isInstalled ? undefined : onlyOne(running))
-}
-
-/** The control socket of the process that a command is about. */
-export function controlPath(context: CliContext, flags: CommonFlags): string {
-  return join(locate(context, flags).stateDir, 'control.sock')
 }
 
 /** The state folder of the process that runs on a config file; of several, the one of the present folder. */

@@ -45,7 +45,7 @@ describe('offsets of single fields', () => {
   test('the keys of ACCOUNT_ACCESS are its address', () => {
     const run = new AccessRun(ACCOUNT_KEY_WORDS)
     run.add(0, 0)
-    new KeyHasher(ACCOUNT_KEY_WORDS, 1).takeAccounts(words('ACCOUNT_ACCESS', { address: ADDRESS }), run)
+    new KeyHasher(ACCOUNT_KEY_WORDS, 1).hashAccounts(words('ACCOUNT_ACCESS', { address: ADDRESS }), run)
     assert.equal(toHex(new Uint8Array(run.keys.buffer), 0, 20), ADDRESS)
   })
 
@@ -58,7 +58,7 @@ describe('offsets of single fields', () => {
       const run = new AccessRun(STORAGE_KEY_WORDS)
       run.add(0, 0)
       const payload = words('STORAGE_ACCESS', { address: ADDRESS, key: WORD, modified, transient })
-      new KeyHasher(STORAGE_KEY_WORDS, 1).takeSlots(payload, run)
+      new KeyHasher(STORAGE_KEY_WORDS, 1).hashSlots(payload, run)
       const bytes = new Uint8Array(run.keys.buffer)
       assert.deepEqual([toHex(bytes, 0, 20), toHex(bytes, 20, 52)], [ADDRESS, WORD])
       assert.deepEqual([isModified(run.flags[0] as number), isTransient(run.flags[0] as number)], [modified, transient])

@@ -13,7 +13,7 @@ import { createRpc } from './rpc/rpc.ts'
 import type { Liveness } from './source/liveness.ts'
 import type { Source } from './source/message.ts'
 import type { StreamHub } from './stream/hub.ts'
-import type { MessageIntake } from './stream/message-intake.ts'
+import type { MessageHandler } from './stream/message-handler.ts'
 import { createWsEndpoint } from './stream/ws.ts'
 
 /** What the endpoints serve. */
@@ -22,7 +22,7 @@ export type ServedParts = {
   readonly views: Views
   readonly blocks: Blocks
   readonly liveness: Liveness
-  readonly intake: Pick<MessageIntake, 'position'>
+  readonly messageHandler: Pick<MessageHandler, 'position'>
   readonly source: Source
 }
 
@@ -59,7 +59,7 @@ export async function startEndpoints(
   parts: ServedParts,
 ): Promise<Endpoints> {
   const { clock, log, random, metrics, archive, history, refusals } = deps
-  const { hub, views, blocks, liveness, intake, source } = parts
+  const { hub, views, blocks, liveness, messageHandler, source } = parts
   await using opening = new AsyncDisposableStack()
   const policy = { access: options.auth === 'token' ? deps.access : undefined, clock, docsUrl: deps.docsUrl }
   const clientAddress = createClientAddress(options.trustedProxies)
@@ -111,7 +111,7 @@ export async function startEndpoints(
           liveness,
           window: () => hub.window,
           connections: () => ws.connections,
-          ringSeqno: () => intake.position.seqno,
+          ringSeqno: () => messageHandler.position.seqno,
           held: () => blocks.ranges,
         },
         rpcPost: rpc.post,

@@ -6,7 +6,7 @@ import { BlockStore, HELD_BLOCKS } from './rpc/block-store.ts'
 import { Blocks } from './rpc/blocks.ts'
 import { watchLiveness } from './source/liveness.ts'
 import type { Source } from './source/message.ts'
-import { MessageIntake } from './stream/message-intake.ts'
+import { MessageHandler } from './stream/message-handler.ts'
 import { openHub } from './stream/open-hub.ts'
 
 export type Execution = AsyncDisposable & {
@@ -38,9 +38,9 @@ export async function startExecution(options: ExecutionSettings, deps: Execution
   const blocks = new Blocks(memory, archive)
   // The hub uses the source for its clients, and there are none before the endpoints are open.
   const hub = opening.use(openHub(options, { ...deps, log, views, source: () => source }))
-  const intake = new MessageIntake({ hub, views, blocks, history, liveness, metrics, log })
-  const source: Source = opening.use(await deps.startSource((messages) => intake.takeMessages(messages)))
-  const served = { hub, views, blocks, liveness, intake, source }
+  const messageHandler = new MessageHandler({ hub, views, blocks, history, liveness, metrics, log })
+  const source: Source = opening.use(await deps.startSource((messages) => messageHandler.handle(messages)))
+  const served = { hub, views, blocks, liveness, messageHandler, source }
   const endpoints = opening.use(await startEndpoints(options, { ...deps, log }, served))
   metrics.attach(readingsOf({ ...served, endpoints, memory, archive, history }))
   const opened = opening.move()
@@ -52,7 +52,7 @@ export async function startExecution(options: ExecutionSettings, deps: Execution
       status: liveness.status,
       blockNumber: views.blockNumber,
       connections: endpoints.connections,
-      failure: intake.failure?.message,
+      failure: messageHandler.failure?.message,
     }),
     beginLameDuck: () => endpoints.beginLameDuck(),
     async drain(deadlineMs) {
@@ -72,7 +72,7 @@ export async function startExecution(options: ExecutionSettings, deps: Execution
 
   function onSilent(): void {
     log.error(
-      { silentMs: Math.round(liveness.ageMs), failure: intake.failure?.message },
+      { silentMs: Math.round(liveness.ageMs), failure: messageHandler.failure?.message },
       'no event for 30 s: the execution service ends',
     )
     metrics.serviceRestarts.inc()
@@ -90,12 +90,12 @@ type ReadParts = ServedParts &
   Pick<ExecutionDeps, 'archive' | 'history'> & { readonly endpoints: Endpoints; readonly memory: BlockStore }
 
 function readingsOf(parts: ReadParts): ExecutionReadings {
-  const { hub, views, blocks, liveness, intake, source, endpoints, memory, archive, history } = parts
+  const { hub, views, blocks, liveness, messageHandler, source, endpoints, memory, archive, history } = parts
   return {
     connections: () => endpoints.connections,
     waitingFrames: () => endpoints.waitingFrames,
     window: () => ({ ...hub.window, entriesMax: hub.options.buffer.entriesMax }),
-    ring: () => intake.position,
+    ring: () => messageHandler.position,
     ageSeconds: () => liveness.ageMs / 1000,
     isHealthy: () => liveness.isHealthy,
     isSimulated: () => source.isSimulated,

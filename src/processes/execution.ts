@@ -3,14 +3,13 @@ import { delay } from '../platform/process/clock.ts'
 import { type Lifecycle, withTimeToClose } from '../platform/process/lifecycle.ts'
 import { openAccess } from './compose/access/open-access.ts'
 import { assertStoreExists } from './compose/access/open-store.ts'
-import { createReload, type Reload } from './compose/config/reload.ts'
+import type { Reload } from './compose/config/reload.ts'
 import { executionSource, STANDALONE_SECTIONS } from './compose/config/served.ts'
 import type { Settings } from './compose/config/settings.ts'
 import type { ReloadingDeps } from './compose/process/deps.ts'
-import { finishStart } from './compose/process/finish-start.ts'
+import { finishService } from './compose/process/finish-service.ts'
 import { openMemoryGuard } from './compose/process/memory.ts'
 import { openProcess } from './compose/process/open-process.ts'
-import { openOperator } from './compose/process/operator.ts'
 import { openExecution } from './compose/services/execution.ts'
 
 export type ExecutionProcess = {
@@ -45,40 +44,29 @@ export async function startExecutionProcess(settings: Settings, deps: ReloadingD
   const { access } = openedAccess
   const part = opening.use(await openExecution(settings, { ...context, access, memory }))
   const execution = opening.use(await part.start(undefined))
-  const reload = createReload(settings, {
-    log: context.log,
-    readSettings: deps.readSettings,
-    env: deps.env,
-    checkedSectionsOf: () => SECTIONS,
-    setPlans: access.setPlans,
-    usedSections: ['log', 'memory', 'drain', 'plans', ...SECTIONS],
-    // It uses no upstream node.
-    setNodes: () => undefined,
-  })
-  const operator = opening.use(
-    await openOperator(settings, {
-      ...context,
-      sections: SECTIONS,
-      addresses: { execution: execution.address },
-      notes: executionSource(config) === 'simulated' ? { execution: 'simulated data' } : {},
-      openedAccess,
-      methods: { reload },
-    }),
-  )
+
   async function drain(leftMs: number): Promise<void> {
     if (isSilent) return
     const waitMs = Math.min(lameDuckMs, leftMs)
     await delay(clock, waitMs)
     await execution.drain(leftMs - waitMs)
   }
+
+  const reload = await finishService(settings, deps, {
+    ...{ sections: SECTIONS, context, opening },
+    // It uses no upstream node.
+    setNodes: () => undefined,
+    operator: {
+      addresses: { execution: execution.address },
+      notes: executionSource(config) === 'simulated' ? { execution: 'simulated data' } : {},
+      openedAccess,
+    },
+    methods: {},
+    drains: { execution: { beginLameDuck: () => execution.beginLameDuck(), drain } },
+  })
   void execution.ended.then(() => {
     isSilent = true
     lifecycle.stop('the event ring is silent')
-  })
-  finishStart(context, {
-    operator,
-    drains: { execution: { beginLameDuck: () => execution.beginLameDuck(), drain } },
-    opened: opening.move(),
   })
   return { lifecycle, execution, reload, exitCode: () => (isSilent ? SILENT_EXIT_CODE : 0) }
 }

@@ -1,7 +1,5 @@
 import { connectionsOf } from '../access/quota/permits.ts'
 import type { Lifecycle } from '../platform/process/lifecycle.ts'
-import { followDedicatedNodes } from './compose/access/dedicated-nodes.ts'
-import { notifyChanges } from './compose/access/notify-changes.ts'
 import { assertStoreExists } from './compose/access/open-store.ts'
 import { accountMethodsOf } from './compose/account/methods.ts'
 import type { Reload } from './compose/config/reload.ts'
@@ -11,7 +9,8 @@ import type { ReloadingDeps } from './compose/process/deps.ts'
 import { finishService } from './compose/process/finish-service.ts'
 import { openProcess } from './compose/process/open-process.ts'
 import { gatewayPlan, openGatewayThreads } from './compose/services/gateway-threads.ts'
-import { assertHasNode, openUpstreams, reloadAll, upstreamsOfThreads } from './compose/services/upstreams.ts'
+import { openNodes } from './compose/services/nodes.ts'
+import { assertHasNode, reloadAll, reloadListedNodes, upstreamsOfThreads } from './compose/services/upstreams.ts'
 import { openControlPlane } from './compose/threads/control-plane.ts'
 
 export type GatewayProcess = { readonly lifecycle: Lifecycle; readonly reload: Reload }
@@ -26,11 +25,9 @@ export async function startGatewayProcess(settings: Settings, deps: ReloadingDep
   )
   assertStoreExists(settings, COMMAND)
   const plane = opening.use(await openControlPlane(settings, context, [gatewayPlan(config)]))
-  const { openedAccess, probes, health } = plane
+  const { openedAccess } = plane
   const { store, access } = openedAccess
-  const upstreams = opening.use(await openUpstreams(settings, { ...context, lifecycle: health, probing: probes.start }))
-  opening.use(await followDedicatedNodes(access, upstreams))
-  opening.use(await notifyChanges(store, access, context.log.child({ part: 'access' })))
+  const { upstreams } = opening.use(await openNodes(settings, context, plane))
   deps.starting?.throwIfAborted()
   const threads = opening.use(plane.threadsOn(config.upstreams))
   const accountMethods = accountMethodsOf({ ...context, store, stateDir: settings.stateDir })
@@ -40,11 +37,10 @@ export async function startGatewayProcess(settings: Settings, deps: ReloadingDep
   const sections = onlyInServe(settings)
   if (sections.length > 0) context.log.warn({ sections }, NOT_RUN_HERE)
   const reload = await finishService(settings, deps, {
-    command: COMMAND,
     sections: SECTIONS,
     context,
     opening,
-    setNodes: (options) => reloadAll(options, upstreams, threads),
+    setNodes: reloadListedNodes(COMMAND, (options) => reloadAll(options, upstreams, threads)),
     setLogLevel: threads.setLogLevel,
     operator: {
       addresses: { rpc: gateway.rpc, ws: gateway.ws, grpc: gateway.grpc, entries: gateway.entries },

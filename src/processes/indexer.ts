@@ -11,7 +11,7 @@ import { openMemoryGuard } from './compose/process/memory.ts'
 import { openProcess } from './compose/process/open-process.ts'
 import { openIndexer } from './compose/services/indexer.ts'
 import { indexerMethods } from './compose/services/service-methods.ts'
-import { assertHasNode, openUpstreams } from './compose/services/upstreams.ts'
+import { assertHasNode, openUpstreams, reloadListedNodes } from './compose/services/upstreams.ts'
 
 export type IndexerProcess = { readonly lifecycle: Lifecycle; readonly indexer: Indexer; readonly reload: Reload }
 
@@ -32,11 +32,10 @@ export async function startIndexerProcess(settings: Settings, deps: ReloadingDep
     await openIndexer(settings, { ...context, access: openedAccess.access, upstreams, memory }),
   )
   const reload = await finishService(settings, deps, {
-    command: COMMAND,
     sections: SECTIONS,
     context,
     opening,
-    setNodes: upstreams.reload,
+    setNodes: reloadListedNodes(COMMAND, upstreams.reload),
     operator: { addresses: { indexer: indexer.address }, openedAccess, upstreams },
     methods: indexerMethods(indexer),
     drains: { indexer },

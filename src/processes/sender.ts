@@ -10,7 +10,7 @@ import { openProcess } from './compose/process/open-process.ts'
 import { scheduleNote } from './compose/services/schedule-note.ts'
 import { openSender } from './compose/services/sender.ts'
 import { senderMethods } from './compose/services/service-methods.ts'
-import { assertHasNode, openUpstreams } from './compose/services/upstreams.ts'
+import { assertHasNode, openUpstreams, reloadListedNodes } from './compose/services/upstreams.ts'
 
 export type SenderProcess = { readonly lifecycle: Lifecycle; readonly sender: Sender; readonly reload: Reload }
 
@@ -30,11 +30,10 @@ export async function startSenderProcess(settings: Settings, deps: ReloadingDeps
   const upstreams = opening.use(await openUpstreams(settings, context))
   const sender = opening.use(await openSender(settings, { ...context, upstreams, memory }))
   const reload = await finishService(settings, deps, {
-    command: COMMAND,
     sections: SECTIONS,
     context,
     opening,
-    setNodes: upstreams.reload,
+    setNodes: reloadListedNodes(COMMAND, upstreams.reload),
     operator: { addresses: { sender: sender.address }, notes: scheduleNote('sender', sender.schedule), upstreams },
     methods: senderMethods(sender),
     drains: { sender },

@@ -1,16 +1,14 @@
 import { connectionsOf } from '../access/quota/permits.ts'
 import type { Notices } from '../admin/notices/service.ts'
 import type { Localnet } from '../localnet/service.ts'
-import type { ControlMethods } from '../platform/process/control-socket.ts'
 import type { Lifecycle, LifecycleOptions } from '../platform/process/lifecycle.ts'
+import type { Logger } from '../platform/telemetry/logger.ts'
 import type { Shreds } from '../shreds/service.ts'
 import { createSlotLength } from '../upstreams/slot-length.ts'
-import { followDedicatedNodes } from './compose/access/dedicated-nodes.ts'
 import { demoCard } from './compose/access/demo.ts'
-import { notifyChanges } from './compose/access/notify-changes.ts'
 import { accountMethodsOf } from './compose/account/methods.ts'
 import type { Config } from './compose/config/config.ts'
-import { createReload, type Reload } from './compose/config/reload.ts'
+import type { Reload } from './compose/config/reload.ts'
 import {
   EXECUTION_OFF,
   executionSource,
@@ -20,24 +18,21 @@ import {
   undecodedReason,
 } from './compose/config/served.ts'
 import type { Settings } from './compose/config/settings.ts'
-import { openConsole } from './compose/pages/console.ts'
 import type { ReloadingDeps } from './compose/process/deps.ts'
-import { finishStart } from './compose/process/finish-start.ts'
+import { finishService } from './compose/process/finish-service.ts'
 import { openProcess } from './compose/process/open-process.ts'
-import { type Operator, type OperatorDeps, openOperator } from './compose/process/operator.ts'
-import { openAdmin, openSignIn } from './compose/services/admin.ts'
-import { openAdminHandlers } from './compose/services/admin-handlers.ts'
+import type { OperatorDeps } from './compose/process/operator.ts'
+import { createAdminPart } from './compose/services/admin.ts'
 import { openBilling } from './compose/services/billing.ts'
 import { chainAddresses, isChainEmbedded, nodesOf, openEmbeddedChain } from './compose/services/embedded-chain.ts'
-import { createLeaderSchedule } from './compose/services/leader-schedule.ts'
 import { localnetMethods } from './compose/services/localnet-methods.ts'
+import { openNodes } from './compose/services/nodes.ts'
 import { noticeMethods, openNotices } from './compose/services/notices.ts'
 import { scheduleNote } from './compose/services/schedule-note.ts'
 import { indexerMethods, type SenderDetails, senderMethods } from './compose/services/service-methods.ts'
-import { decodedPartOf, decodesShreds, openShreds, shredsMethods, tableNodesOf } from './compose/services/shreds.ts'
-import { openUpstreams, reloadNodes, upstreamsOfThreads } from './compose/services/upstreams.ts'
+import { decodedPartOf, openShreds, shredsMethods } from './compose/services/shreds.ts'
+import { reloadNodes, upstreamsOfThreads } from './compose/services/upstreams.ts'
 import { openControlPlane } from './compose/threads/control-plane.ts'
-import type { Address } from './compose/threads/start-data.ts'
 import { type Services, startServices, threadPlanOf } from './compose/threads/start-services.ts'
 import { methodsOf } from './compose/threads/supervised-thread.ts'
 
@@ -52,7 +47,7 @@ export type Serving = { readonly lifecycle: Lifecycle; readonly reload: Reload }
 
 /** All enabled services in one process, started in this order and closed in reverse. */
 export async function startServe(settings: Settings, options: ServeOptions, deps: ServeDeps): Promise<Serving> {
-  const { config } = settings
+  const { config, stateDir } = settings
   await using opening = new AsyncDisposableStack()
   const openIf = async <T extends AsyncDisposable>(enabled: boolean, open: () => Promise<T>) => {
     deps.starting?.throwIfAborted()
@@ -66,109 +61,75 @@ export async function startServe(settings: Settings, options: ServeOptions, deps
       drain: drainOf(settings),
     }),
   )
-  const { log, clock, lifecycle } = context
   const plane = opening.use(await openControlPlane(settings, context, threadPlanOf(config)))
-  const { openedAccess, probes, health } = plane
+  const { openedAccess } = plane
   const { store, access } = openedAccess
 
-  const leaders = createLeaderSchedule()
   const slotLength = createSlotLength(context)
   const hasNodes = isChainEmbedded(config) || config.upstreams.nodes.length > 0
-  const lookupTables = decodesShreds(config) ? await createLookupTables() : undefined
-  const shreds = await openIf(config.shreds.enabled, () =>
-    openShreds(settings, { ...context, store, access, leaders, slotLength, hasNodes, lookupTables }),
+  const shredsPart = await openIf(config.shreds.enabled, () =>
+    openShreds(settings, { ...context, store, access, slotLength, hasNodes, mayDecode: true }),
   )
+  const shreds = shredsPart?.shreds
   const chain = await openIf(isChainEmbedded(config), () => openEmbeddedChain(config, context, shreds?.address))
   const nodes = nodesOf(config, chain)
-  const upstreams = opening.use(
-    await openUpstreams(settings, { ...context, lifecycle: health, probing: probes.start }, nodes, slotLength),
-  )
-  opening.use(await followDedicatedNodes(access, upstreams))
-  opening.use(await notifyChanges(store, access, log.child({ part: 'access' })))
+  const { upstreams } = opening.use(await openNodes(settings, context, plane, nodes, slotLength))
   const billing = opening.use(await openBilling(settings, context, store))
-  if (shreds !== undefined) {
-    const shredsLog = log.child({ part: 'shreds' })
-    opening.use(leaders.follow(upstreams.shared, { clock, log: shredsLog }))
-    const tableNodes = tableNodesOf(upstreams.shared, clock)
-    if (lookupTables !== undefined) opening.use(lookupTables.follow(tableNodes, { ...context, log: shredsLog }))
-  }
+  if (shredsPart !== undefined) opening.use(shredsPart.follow(upstreams.shared))
 
   deps.starting?.throwIfAborted()
   const threads = opening.use(plane.threadsOn({ ...config.upstreams, nodes }))
+  const accountMethods = accountMethodsOf({ ...context, store, stateDir, shreds })
   const services = opening.use(
-    await startServices(settings, threads, {
-      decoded: decodedPartOf(shreds),
-      accountMethods: accountMethodsOf({ ...context, store, stateDir: settings.stateDir, shreds }),
-    }),
+    await startServices(settings, threads, { decoded: decodedPartOf(shreds), accountMethods }),
   )
   deps.starting?.throwIfAborted()
   const isExecutionOff = config.execution.enabled && services.execution === undefined
-  if (isExecutionOff) log.warn({ part: 'execution', reason: EXECUTION_OFF }, 'the execution service is off')
-
-  const undecoded = undecodedReason(config, servedSections(config))
-  if (undecoded !== undefined) log.warn({ part: 'bundle' }, undecoded)
+  warnOf(config, isExecutionOff, context.log)
 
   const allUpstreams = upstreamsOfThreads(upstreams, threads)
   const notices = await openIf(hasReceivers(config.notices), () =>
     openNotices(settings, { ...context, access, shreds, metrics: threads.metrics, nodes: allUpstreams.status }),
   )
+  deps.starting?.throwIfAborted()
 
-  const oidc = openSignIn(settings, context)
-  const reload = createReload(settings, {
-    log,
-    readSettings: deps.readSettings,
-    env: deps.env,
-    checkedSectionsOf: servedSections,
-    setPlans: access.setPlans,
+  const served: Served = { ...services, shreds, chain, notices }
+  const { sender, execution, indexer } = services
+  const { nodesOptions } = threads
+  const reload = await finishService(settings, deps, {
+    context,
+    opening,
     setNodes: reloadNodes(config, upstreams, chain, threads),
     setLogLevel: threads.setLogLevel,
-    setSignIn: config.admin.enabled ? oidc.apply : undefined,
-  })
-  const started: { operator?: Operator } = {}
-  const handlers = openAdminHandlers(settings, {
-    random: context.random,
-    store,
-    access,
-    notices,
-    billing,
-    nodesOptions: threads.nodesOptions,
-    operator: () => started.operator,
-  })
-  const admin = await openIf(config.admin.enabled, async () =>
-    openAdmin(settings, context, { store, handlers, oidc, page: (await openConsole({ log: context.log })).page }),
-  )
-  const served: Served = { ...services, shreds, chain, admin, notices }
-  const operator = opening.use(
-    await openOperator(settings, {
-      ...context,
+    admin: config.admin.enabled
+      ? createAdminPart(settings, context, { store, access, notices, billing, nodesOptions })
+      : undefined,
+    operator: {
       addresses: addressesOf(served),
       notes: notesOf(config, served),
       off: isExecutionOff ? { execution: EXECUTION_OFF } : {},
       openedAccess,
       upstreams: allUpstreams,
       slotLength,
-      tipAccounts: senderDetailsOf(services)?.tipAccounts,
+      tipAccounts: senderDetailsOf(served)?.tipAccounts,
       connectionsOf: (id) => connectionsOf(access.permits.taken(id)),
       threads: threads.all,
       metrics: threads.metrics,
       onDocuments: threads.publishDocuments,
-      methods: { reload, ...controlMethodsOf(served) },
-    }),
-  )
-  started.operator = operator
-  if (options.demo) deps.showCard(await demoCard(settings, context, { openedAccess, endpoints: operator.endpoints }))
-
-  const { gateway, sender, execution, indexer } = services
-  const drains = { admin, bundle: gateway, sender, execution, indexer }
-  finishStart(context, { operator, drains, opened: opening.move(), store: store.name })
-  return { lifecycle, reload }
+    },
+    methods: methodsOfServed(served),
+    drains: { bundle: services.gateway, sender, execution, indexer },
+    async beforeStarted({ endpoints }) {
+      if (options.demo) deps.showCard(await demoCard(settings, context, { openedAccess, endpoints }))
+    },
+  })
+  return { lifecycle: context.lifecycle, reload }
 }
 
 /** Every service of the process; undefined for those that do not run. */
 type Served = Services & {
   readonly shreds: Shreds | undefined
   readonly chain: Localnet | undefined
-  readonly admin: { readonly address: Address } | undefined
   readonly notices: Notices | undefined
 }
 
@@ -176,7 +137,7 @@ function senderDetailsOf({ sender }: Services): SenderDetails | undefined {
   return sender?.details as SenderDetails | undefined
 }
 
-function addressesOf({ shreds, chain, gateway, sender, execution, indexer, admin }: Served): OperatorDeps['addresses'] {
+function addressesOf({ shreds, chain, gateway, sender, execution, indexer }: Served): OperatorDeps['addresses'] {
   return {
     shreds: shreds?.address,
     ...chainAddresses(chain),
@@ -187,7 +148,6 @@ function addressesOf({ shreds, chain, gateway, sender, execution, indexer, admin
     ...sender?.addresses,
     ...execution?.addresses,
     ...indexer?.addresses,
-    admin: admin?.address,
   }
 }
 
@@ -199,7 +159,13 @@ function notesOf(config: Config, served: Served): Readonly<Record<string, string
   }
 }
 
-function controlMethodsOf({ shreds, chain, gateway, sender, indexer, notices }: Served): ControlMethods {
+function warnOf(config: Config, isExecutionOff: boolean, log: Logger): void {
+  if (isExecutionOff) log.warn({ part: 'execution', reason: EXECUTION_OFF }, 'the execution service is off')
+  const undecoded = undecodedReason(config, servedSections(config))
+  if (undecoded !== undefined) log.warn({ part: 'bundle' }, undecoded)
+}
+
+function methodsOfServed({ shreds, chain, gateway, sender, indexer, notices }: Served) {
   return {
     ...gateway.methods,
     ...shredsMethods(shreds),
@@ -214,10 +180,4 @@ function controlMethodsOf({ shreds, chain, gateway, sender, indexer, notices }: 
 function drainOf({ config: { drain }, loaded }: Settings): LifecycleOptions {
   const isSkipped = isUnconfigured(loaded) && loaded.originOf(['drain', 'lameDuckMs']).from === 'default'
   return isSkipped ? { ...drain, lameDuckMs: 0 } : drain
-}
-
-/** Loaded only where it is used: it brings the protocol of gRPC nodes. */
-async function createLookupTables() {
-  const { createLookupTableSource } = await import('../shreds/decoded/node-lookup-tables.ts')
-  return createLookupTableSource()
 }

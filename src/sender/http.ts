@@ -120,7 +120,7 @@ export function startSenderServer(options: ServerOptions, deps: ServerDeps): Pro
   const routes: Routes = {
     '/': respondToRpc,
     '/fast': respondToRpc,
-    '/api/v1/transactions': takeTransaction,
+    '/api/v1/transactions': handleTransaction,
     // Libraries for block engines call these; their bundle methods are refused by name.
     '/api/v1/bundles': respondToRpc,
     '/api/v1/getTipAccounts': respondToRpc,
@@ -160,11 +160,11 @@ export function startSenderServer(options: ServerOptions, deps: ServerDeps): Pro
   )
 
   /** By content type: a JSON-RPC body, or the transaction alone. */
-  function takeTransaction(call: HttpCall): Promise<void> {
+  function handleTransaction(call: HttpCall): Promise<void> {
     const bundleOnly = call.query.get('bundleOnly')
     if (bundleOnly !== null && bundleOnly !== 'false') return refuseBundleOnly(call)
     const { contentType, origin } = contentFieldsOf(call.request.rawHeaders)
-    return contentType !== undefined && isJsonRequest({ contentType, origin }) ? respondToRpc(call) : takeRaw(call)
+    return contentType !== undefined && isJsonRequest({ contentType, origin }) ? respondToRpc(call) : handleRaw(call)
   }
 
   /** For requests refused before `accept` counts them: charges the read limit of the address; above it, refuses by that limit and returns false. */
@@ -186,8 +186,8 @@ export function startSenderServer(options: ServerOptions, deps: ServerDeps): Pro
     )
   }
 
-  /** Takes the transaction as raw bytes or as encoded text; responds with the signature, or with nothing for `?response=none`. */
-  async function takeRaw(call: HttpCall): Promise<void> {
+  /** Accepts the transaction as raw bytes or as encoded text; responds with the signature, or with nothing for `?response=none`. */
+  async function handleRaw(call: HttpCall): Promise<void> {
     const { request, response, query, requestId, address } = call
     const kind = rawKindOf(request)
     if (kind === undefined) return takeReadOrRefuse(call) ? refuseMediaType(request, response, requestId) : undefined

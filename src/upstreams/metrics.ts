@@ -1,10 +1,10 @@
+import { NODE_STATES, type NodeState } from '../contract/node-states.ts'
 import { recordOf } from '../core/records.ts'
 import type { MergeRule } from '../platform/telemetry/metric-memory.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import { SLOT_MS_DEFAULT } from '../solana/slot-pace.ts'
 import { NODES_MAX } from './nodes-max.ts'
 
-const NODE_STATES = ['healthy', 'lagging', 'failing', 'drained'] as const
 const CALL_OUTCOMES = ['responded', 'failed', 'timeout'] as const
 const RETRY_REASONS = ['connect', 'stale', 'broken', 'silent', 'status', 'response'] as const
 const LOSSES = ['closed', 'dead', 'stalled', 'protocol', 'too-slow', 'connect'] as const
@@ -34,7 +34,7 @@ export type NodeMeter = {
         readonly slot: Gauge
         readonly lag: Gauge
         readonly lagSeconds: Gauge
-        state(now: (typeof NODE_STATES)[number]): void
+        state(now: NodeState): void
       }
     | undefined
 }

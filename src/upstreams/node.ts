@@ -1,3 +1,4 @@
+import type { NodeState } from '../contract/node-states.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
 import type { Secret } from '../platform/config/secret-ref.ts'
@@ -9,7 +10,6 @@ import type { SlotHealth } from './health.ts'
 import type { Candidate } from './pool/pick.ts'
 
 export type EndpointKind = 'rpc' | 'ws' | 'grpc'
-export type NodeState = 'healthy' | 'lagging' | 'failing' | 'drained'
 
 /** The address of one service of a node. The headers hold the credential, the path of the address may hold one; neither is ever printed. */
 export type Endpoint = {

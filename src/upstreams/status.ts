@@ -1,5 +1,6 @@
+import type { NodeState } from '../contract/node-states.ts'
 import type { BreakerState } from './breaker.ts'
-import type { NodeState, UpstreamNode } from './node.ts'
+import type { UpstreamNode } from './node.ts'
 import type { WsLinks } from './ws/links.ts'
 
 /** One node for the operator, without address and credential. */

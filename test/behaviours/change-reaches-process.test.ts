@@ -2,12 +2,11 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { openControlClient } from '../../src/platform/process/control-client.ts'
+import type { ControlProtocol } from '../../src/processes/compose/process/control-protocol.ts'
 import { temporaryFolder } from '../support/cli.ts'
 import { sluiceHere } from '../support/cli-in-process.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { serve } from '../support/serve.ts'
-
-type Report = { revision: number; customers: number }
 
 /** In real time. The guarantee is one second; a busy test machine gets twice that. */
 const REACHES_WITHIN_MS = 2000
@@ -17,8 +16,8 @@ async function reaches(config: string): Promise<void> {
   writeFileSync(home.file('sluice.toml'), config)
   await using running = serve({ cwd: home.path, args: ['--no-demo'] })
   await running.line(/"msg":"started"/)
-  using control = await openControlClient(home.file('.sluice/control.sock'))
-  const customers = async () => ((await control.call('status')) as Report).customers
+  using control = await openControlClient<ControlProtocol>(home.file('.sluice/control.sock'))
+  const customers = async () => (await control.call('status')).customers
   assert.equal(await customers(), 0)
   const words = ['customer', 'add', 'acme', '--state', home.file('.sluice'), '--config', home.file('sluice.toml')]
   const { code, stderr } = await sluiceHere(words)

@@ -6,6 +6,7 @@ import { WebSocket } from 'ws'
 import { makeTestFolder } from '../../src/platform/files/test-folder.ts'
 import { openControlClient } from '../../src/platform/process/control-client.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
+import type { ControlProtocol } from '../../src/processes/compose/process/control-protocol.ts'
 import { sluice } from '../support/cli.ts'
 import { startQuickLocalnet, upstreamsOf } from '../support/localnet.ts'
 import { makeStore } from '../support/make-store.ts'
@@ -61,13 +62,13 @@ test('sluice gateway serves calls and streams, and the commands of a running pro
   const client = new WebSocket(`ws://${ws}`, { headers: { 'x-token': token } })
   await once(client, 'open')
   const closed = once(client, 'close') as Promise<[number]>
-  using control = await openControlClient(folder.file('state/control.sock'))
-  const { connections } = (await control.call('connections')) as { connections: { id: string; interface: string }[] }
+  using control = await openControlClient<ControlProtocol>(folder.file('state/control.sock'))
+  const { connections } = await control.call('connections')
   assert.deepEqual(
     connections.map((each) => each.interface),
     ['ws'],
   )
-  assert.deepEqual(await control.call('connection-close', { name: connections[0]?.id }), { found: true })
+  assert.deepEqual(await control.call('connection-close', { name: connections[0]?.id ?? '' }), { found: true })
   assert.equal((await closed)[0], 1000)
 
   const status = JSON.parse(await run('status', '--json')) as { services: { name: string }[] }

@@ -7,6 +7,7 @@ import { Client, credentials } from '@grpc/grpc-js'
 import { WebSocket } from 'ws'
 import { openControlClient } from '../../src/platform/process/control-client.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
+import type { ControlProtocol } from '../../src/processes/compose/process/control-protocol.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
 import { openStream, SUBSCRIBE, tokenMetadata } from '../support/grpc-gateway.ts'
 import { rawPost } from '../support/raw-post.ts'
@@ -279,16 +280,15 @@ describe('a gateway with two threads', () => {
   test('the operator closes a connection of any thread', async () => {
     const token = await subscribe('closing')
     const clients = await openMany(token)
-    using control = await openControlClient(gateway.configFile.replace('sluice.toml', '.sluice/control.sock'))
-    const { total, connections } = (await control.call('connections')) as {
-      total: number
-      connections: { id: string }[]
-    }
+    using control = await openControlClient<ControlProtocol>(
+      gateway.configFile.replace('sluice.toml', '.sluice/control.sock'),
+    )
+    const { total, connections } = await control.call('connections')
     assert.equal(total, CONNECTIONS)
     for (const { id } of connections)
       assert.deepEqual(await control.call('connection-close', { name: id }), { found: true })
     await Promise.all(clients.map(({ closed }) => closed))
-    assert.deepEqual(await control.call('connection-close', { name: connections[0]?.id }), { found: false })
+    assert.deepEqual(await control.call('connection-close', { name: connections[0]?.id ?? '' }), { found: false })
   })
 })
 

@@ -93,7 +93,7 @@ test('delivers every shred of the chain once to several destinations, byte for b
       onBlock: (slot, batches) => void blocks.set(slot, Buffer.concat(batches)),
     })
     // Every fourth shred is lost on the way to the customer; the blocks are complete nevertheless.
-    sink.packets.forEach((packet, at) => at % 4 !== 0 && listener.take(packet, sink.times[at] as number))
+    sink.packets.forEach((packet, at) => at % 4 !== 0 && listener.receive(packet, sink.times[at] as number))
     const { lines } = listener.end()
     const complete = lines.filter(({ isComplete }) => isComplete)
     assert.ok(complete.length >= BLOCKS - 1 && complete.every(({ signature }) => signature === 'good'))

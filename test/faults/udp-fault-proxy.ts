@@ -50,7 +50,7 @@ export async function startUdpFaultProxy(
   const counts = { upstream: noCounts(), downstream: noCounts() }
   const senders = new Map<string, Sender>()
   const server = await openSocket()
-  server.on('message', (packet, from) => senderOf(from)?.up.take(packet))
+  server.on('message', (packet, from) => senderOf(from)?.up.receive(packet))
 
   function senderOf(from: RemoteInfo): Sender | undefined {
     const name = `${from.address}:${from.port}`
@@ -72,7 +72,7 @@ export async function startUdpFaultProxy(
         (packet) => server.send(packet, from.port, from.address, () => {}),
       ),
     }
-    socket.on('message', (packet) => sender.down.take(packet))
+    socket.on('message', (packet) => sender.down.receive(packet))
     senders.set(name, sender)
     return sender
   }

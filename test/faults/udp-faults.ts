@@ -22,7 +22,7 @@ export type UdpFaults = {
 }
 
 export type UdpPath = {
-  take(packet: Buffer): void
+  receive(packet: Buffer): void
   held(): number
   stop(): void
 }
@@ -43,7 +43,7 @@ export function createUdpPath({ clock, random, faults, counts }: PathDeps, pass:
   const overtaken = new Set<Overtaken>()
   const delayed = new Set<Timer>()
 
-  function take(packet: Buffer): void {
+  function receive(packet: Buffer): void {
     counts.received += 1
     const now = faults()
     // Every fault is drawn for every packet, so that enabling one does not change the draws of the others.
@@ -103,7 +103,7 @@ export function createUdpPath({ clock, random, faults, counts }: PathDeps, pass:
   }
 
   return {
-    take,
+    receive,
     held: () => overtaken.size + delayed.size,
     stop() {
       for (const { timer } of overtaken) timer.cancel()

@@ -57,7 +57,7 @@ export async function openHandlers(
       card: ({ subscription }) => `card of ${subscription.name}`,
       checkDestination() {},
       checkNodeAddresses: () => [],
-      running: { call: async () => null, monthUnits: () => [], ...running },
+      running: { call: async () => null as never, monthUnits: () => [], ...running },
     }),
   }
   return {

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { WebSocket } from 'ws'
 import { openControlClient } from '../../src/platform/process/control-client.ts'
+import type { ControlProtocol } from '../../src/processes/compose/process/control-protocol.ts'
 import { temporaryFolder } from './cli.ts'
 import { sluiceHere } from './cli-in-process.ts'
 import { CLICKHOUSE_ADMIN } from './clickhouse.ts'
@@ -150,8 +151,8 @@ export async function startGatewayMachine({ ingests }: { ingests: boolean }) {
       forwarded: (): Record<string, number> => Object.fromEntries(node.calls),
       /** As `sluice status` shows it. */
       async health(): Promise<Health> {
-        using client = await openControlClient(join(state, 'control.sock'))
-        return (await client.call('status')) as Health
+        using client = await openControlClient<ControlProtocol>(join(state, 'control.sock'))
+        return await client.call('status')
       },
       async query(headers: Record<string, string>, sql: string) {
         const response = await fetch(indexer, {

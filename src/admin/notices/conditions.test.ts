@@ -32,7 +32,7 @@ function setUp() {
 
 test('a node counts as down after its time, and begins anew after it was healthy', () => {
   const at = setUp()
-  const failing = { nodes: [{ name: 'fra-1', state: 'failing', reason: 'refused', slot: 0 }] }
+  const failing = { nodes: [{ name: 'fra-1', state: 'failing', reason: 'refused', slot: 0 }] } as const
   assert.deepEqual(at(failing, 0), [])
   assert.deepEqual(at(failing, 59), [])
   assert.deepEqual(
@@ -104,7 +104,7 @@ test('certificates and backups', () => {
 
 test('a lagging node counts as down; what is removed and comes back begins anew', () => {
   const at = setUp()
-  const lagging = { nodes: [{ name: 'fra-1', state: 'lagging', reason: '300 slots', slot: 9 }] }
+  const lagging = { nodes: [{ name: 'fra-1', state: 'lagging', reason: '300 slots', slot: 9 }] } as const
   const silent = { destinations: [{ subscriptionId: 'sub_1', state: 'sending', packets: 5, lastFault: null }] }
   at({ ...lagging, ...silent }, 0)
   assert.deepEqual(

@@ -4,6 +4,7 @@ import type { MonthUnits } from '../../access/quota/ledger.ts'
 import type { AccessSnapshot } from '../../access/snapshot/snapshot.ts'
 import type { Customer, Subscription } from '../../access/store/model.ts'
 import type { Limits } from '../../contract/limits.ts'
+import type { NodeState } from '../../contract/node-states.ts'
 import { DAY_MS } from '../../core/human-units.ts'
 import type { TimeSlices } from '../../platform/process/time-slices.ts'
 import type { Condition } from './notice.ts'
@@ -14,7 +15,7 @@ import { CONDITIONS_MAX } from './outbox.ts'
 export type Observed = {
   readonly nodes: readonly {
     readonly name: string
-    readonly state: string
+    readonly state: NodeState
     readonly reason: string
     /** 0 for a node that has not responded yet; until then its state is not known. */
     readonly slot: number
@@ -37,7 +38,7 @@ export type Observed = {
   readonly backupAtMs: number
 }
 
-const NODE_DOWN: ReadonlySet<string> = new Set(['failing', 'lagging'])
+const NODE_DOWN: Readonly<Record<NodeState, boolean>> = { healthy: false, drained: false, lagging: true, failing: true }
 
 export type ProcessConditionsOptions = Pick<
   NoticesOptions,
@@ -65,7 +66,7 @@ export function createProcessConditions(
     for (const name of downSince.keys()) if (!names.has(name)) downSince.delete(name)
     for (const name of nodesSeen) if (!names.has(name)) nodesSeen.delete(name)
     for (const { name, state, reason, slot } of observed.nodes) {
-      const isDown = NODE_DOWN.has(state)
+      const isDown = NODE_DOWN[state]
       if (!isDown && (slot > 0 || state !== 'healthy' || sinceStartMs >= downMs)) nodesSeen.add(name)
       if (!isDown) downSince.delete(name)
       const since = downSince.get(name) ?? monotonicMs

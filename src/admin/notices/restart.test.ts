@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { NodeState } from '../../contract/node-states.ts'
 import { createSeededRandom } from '../../core/random.ts'
 import { createProcessConditions, type Observed } from './conditions.ts'
 import { Outbox } from './outbox.ts'
@@ -9,7 +10,7 @@ const SILENT_S = 300
 const OPTIONS = { nodeDownSeconds: NODE_DOWN_S, destinationSilentSeconds: SILENT_S, certificateDays: 0, backupDays: 0 }
 
 type Seen = {
-  readonly node?: string
+  readonly node?: NodeState
   readonly slot?: number
   readonly state?: string
   readonly packets?: number
@@ -43,11 +44,11 @@ function openProcesses() {
 
 test('a node that stays down over a restart causes one notice, and another one after it was healthy', async () => {
   const run = openProcesses()
-  const down = () => ({ node: 'failing' })
+  const down = (): Seen => ({ node: 'failing' })
   assert.deepEqual(await run(120, down), ['node.down 75'])
   assert.deepEqual(await run(30, down), [], 'a process that ends before the node counts as down')
   assert.deepEqual(await run(120, down), [])
-  const late = (second: number) => (second < 45 ? { node: 'healthy', slot: 0 } : down())
+  const late = (second: number): Seen => (second < 45 ? { node: 'healthy', slot: 0 } : down())
   assert.deepEqual(await run(180, late), [], 'a node that has not responded yet is not healthy')
   assert.deepEqual(await run(30, (second) => ({ node: second === 15 ? 'failing' : 'healthy' })), [])
   assert.deepEqual(await run(120, down), ['node.down 75'])

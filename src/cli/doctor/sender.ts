@@ -2,15 +2,12 @@ import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { ServiceError } from '../../core/error.ts'
 import { checkSecretFile } from '../../platform/files/state-folder.ts'
-import type { GrantedSchedule } from '../../platform/native/thread-schedule.ts'
-import { openControlClient } from '../../platform/process/control-client.ts'
 import type { Config, ConfigSection } from '../../processes/compose/config/config.ts'
 import { bad, type Finding, ok, warn } from '../../processes/compose/config/finding.ts'
+import type { TipStats } from '../../processes/compose/process/control-protocol.ts'
 import { hasTipKeys } from '../../processes/compose/services/tip-keys.ts'
+import { openControlAt } from '../control.ts'
 import { scheduleFinding } from './schedule.ts'
-
-type Running = { readonly pathStates?: readonly PathState[]; readonly schedule?: GrantedSchedule }
-type PathState = { readonly path: string; readonly isOpen: boolean; readonly message: string }
 
 /** Tip accounts exist, the identity is readable, and the running sender has an open path and its priority. */
 export async function checkSender(
@@ -63,21 +60,20 @@ async function checkIdentity({ sender }: Config, folder: string): Promise<Findin
 
 /** Asks the running process, which knows whether leaders are reachable, and its priority. */
 async function checkRunning(stateDir: string): Promise<Finding[]> {
-  const socket = join(stateDir, 'control.sock')
-  if (!existsSync(socket)) return []
-  let running: Running
+  if (!existsSync(join(stateDir, 'control.sock'))) return []
+  let running: TipStats
   try {
-    using client = await openControlClient(socket)
-    running = (await client.call('tip-stats')) as Running
+    using client = await openControlAt(stateDir)
+    running = await client.call('tip-stats')
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error
     return []
   }
-  const { pathStates = [], schedule } = running
+  const { pathStates, schedule } = running
   return [...checkPaths(pathStates), ...(schedule === undefined ? [] : [scheduleFinding('sender priority', schedule)])]
 }
 
-function checkPaths(paths: readonly PathState[]): Finding[] {
+function checkPaths(paths: TipStats['pathStates']): Finding[] {
   if (paths.length > 0 && paths.every(({ isOpen }) => !isOpen)) {
     return [
       bad(

@@ -1,13 +1,11 @@
 import { createSocket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
-import { join } from 'node:path'
 import type { Destination } from '../../access/store/model.ts'
 import type { AccessStore } from '../../access/store/store.ts'
 import { ServiceError } from '../../core/error.ts'
 import { printBytesShort } from '../../core/human-units.ts'
 import { printAddressPort } from '../../platform/net/ip-range.ts'
 import { systemClock } from '../../platform/process/clock.ts'
-import { openControlClient } from '../../platform/process/control-client.ts'
 import { openUdpPort } from '../../platform/udp/open-port.ts'
 import type { Config, ConfigSection } from '../../processes/compose/config/config.ts'
 import { bad, type Finding, ok, warn } from '../../processes/compose/config/finding.ts'
@@ -17,6 +15,7 @@ import { destinationRulesOf } from '../../processes/compose/services/shreds.ts'
 import { refusalOf, refusalReason } from '../../shreds/destinations/rules.ts'
 import { parseListen } from '../../shreds/options.ts'
 import type { ShredsStatus } from '../../shreds/report/status.ts'
+import { openControlAt } from '../control.ts'
 import { scheduleFinding } from './schedule.ts'
 
 type CheckInput = Pick<Settings, 'config' | 'loaded'>
@@ -131,8 +130,8 @@ const position = ({ ip, port }: Destination): string => printAddressPort(ip, por
 
 async function askRunning(stateDir: string): Promise<ShredsStatus | undefined> {
   try {
-    using client = await openControlClient(join(stateDir, 'control.sock'))
-    return ((await client.call('shreds')) as ShredsStatus | null) ?? undefined
+    using client = await openControlAt(stateDir)
+    return (await client.call('shreds')) ?? undefined
   } catch (error) {
     if (error instanceof ServiceError) return undefined
     throw error

@@ -13,13 +13,13 @@ import { alignPeriod } from '../../access/usage/report.ts'
 import { parseSince } from '../../contract/dates.ts'
 import { isServiceError } from '../../core/error.ts'
 import { systemClock } from '../../platform/process/clock.ts'
-import { openControlClient } from '../../platform/process/control-client.ts'
 import { secureRandom } from '../../platform/process/random.ts'
 import { checkDestination, REPORT_FILE } from '../../processes/compose/services/shreds.ts'
 import { type DelayQuantiles, delayQuantiles } from '../../shreds/report/delays.ts'
 import { sumDelivery } from '../../shreds/report/delivery-reports.ts'
 import type { ShredsStatus } from '../../shreds/report/status.ts'
 import { type DelayRow, type DeliveryRow, openReportStore } from '../../shreds/report/store.ts'
+import { openControlAt } from '../control.ts'
 import type { Group } from './open.ts'
 
 type Changed = { readonly subscription: string; readonly destination: Destination }
@@ -146,8 +146,8 @@ export const destinations: Group<DestinationOperations> = {
 /** State of the running service; undefined if none runs. */
 async function askRunning(stateDir: string): Promise<ShredsStatus | undefined> {
   try {
-    using client = await openControlClient(join(stateDir, 'control.sock'))
-    return ((await client.call('shreds')) as ShredsStatus | null) ?? undefined
+    using client = await openControlAt(stateDir)
+    return (await client.call('shreds')) ?? undefined
   } catch (error) {
     if (isServiceError(error)) return undefined
     throw error

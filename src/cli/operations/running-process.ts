@@ -1,38 +1,53 @@
+import type { ListedNotice } from '../../contract/notice-wire.ts'
 import { isServiceError } from '../../core/error.ts'
-import { openControlClient } from '../../platform/process/control-client.ts'
+import type { ControlProtocol } from '../../processes/compose/process/control-protocol.ts'
+import { openControl } from '../control.ts'
 import type { CliContext, CommonFlags } from '../define.ts'
-import { controlPath } from '../locate.ts'
 import type { RemoteApi } from '../remote/api.ts'
 import { openRemote } from './open.ts'
+
+/** The control methods that have a route of the admin API with the same result. */
+type RemoteMethod =
+  | 'status'
+  | 'top'
+  | 'upstreams'
+  | 'upstream-drain'
+  | 'upstream-undrain'
+  | 'notices'
+  | 'notice-test'
+  | 'tip-stats'
 
 /** The process that a command is about: its control socket, or its admin API. */
 export type RunningProcess = Disposable & {
   /** Calls a control method of the process and returns its result. */
-  call(method: string, params?: { readonly name: string }): Promise<unknown>
+  call<Method extends RemoteMethod>(
+    method: Method,
+    ...params: Parameters<ControlProtocol[Method]>
+  ): Promise<ReturnType<ControlProtocol[Method]>>
 }
 
 export async function openRunningProcess(context: CliContext, flags: CommonFlags): Promise<RunningProcess> {
-  if (context.remote === undefined) return openControlClient(controlPath(context, flags))
+  if (context.remote === undefined) return openControl(context, flags)
   const api = await openRemote(context, flags)
   return {
-    async call(method, params) {
-      const route = ROUTES[method]
-      if (route === undefined) throw new Error(`${method} has no route`)
-      return route(api, params?.name ?? '')
-    },
+    call: (method, ...params) => ROUTES[method](api, ...params),
     [Symbol.dispose]: () => api[Symbol.dispose](),
   }
 }
 
-/** The routes with the results of control methods. */
-const ROUTES: Readonly<Record<string, (api: RemoteApi, name: string) => Promise<unknown>>> = {
+const ROUTES: {
+  readonly [Method in RemoteMethod]: (
+    api: RemoteApi,
+    ...params: Parameters<ControlProtocol[Method]>
+  ) => Promise<ReturnType<ControlProtocol[Method]>>
+} = {
   status: (api) => api.call('status'),
   top: (api) => api.call('top'),
   upstreams: (api) => api.list('upstreamList'),
-  'upstream-drain': (api, node) => foundOrNot(api.call('upstreamDrain', { params: { node } })),
-  'upstream-undrain': (api, node) => foundOrNot(api.call('upstreamUndrain', { params: { node } })),
+  'upstream-drain': (api, { name }) => foundOrNot(api.call('upstreamDrain', { params: { node: name } })),
+  'upstream-undrain': (api, { name }) => foundOrNot(api.call('upstreamUndrain', { params: { node: name } })),
   // Their names are those of the API in the process too.
-  notices: async (api) => (await api.raw<{ items: unknown[] }>('notices', { query: { limit: '1000' } })).items,
+  notices: async (api) => (await api.raw<{ items: ListedNotice[] }>('notices', { query: { limit: '1000' } })).items,
   'notice-test': (api) => api.raw('noticeTest'),
   'tip-stats': (api) => api.call('senderStats'),
 }

@@ -5,6 +5,7 @@ import { createManualClock } from '../../core/clock.ts'
 import type { RunningProcess } from '../operations/running-process.ts'
 import { pollEachSecond } from './watch.ts'
 
+const ask = (process: RunningProcess) => process.call('top')
 const running = (call: () => Promise<unknown>): RunningProcess =>
   ({ call, [Symbol.dispose]() {} }) as unknown as RunningProcess
 
@@ -13,7 +14,7 @@ test('polls once a second for any time with one listener on the signal, and ends
   const leaving = new AbortController()
   let calls = 0
   const open = async () => running(async () => ++calls)
-  const polls = pollEachSecond<number>({ open, method: 'top' }, { clock, signal: leaving.signal })
+  const polls = pollEachSecond(open, ask, { clock, signal: leaving.signal })
   for (let count = 1; count <= 100; count += 1) {
     const next = polls.next()
     if (count > 1) {
@@ -40,7 +41,7 @@ test('a first call that fails is an error, a later one is shown and the process 
     opened += 1
     return running(async () => script.shift()?.())
   }
-  const polls = pollEachSecond<number>({ open, method: 'top' }, { clock, signal })
+  const polls = pollEachSecond(open, ask, { clock, signal })
   const found: unknown[] = [(await polls.next()).value]
   for (let count = 0; count < 2; count += 1) {
     const next = polls.next()
@@ -50,10 +51,7 @@ test('a first call that fails is an error, a later one is shown and the process 
   }
   assert.deepEqual(found, [{ response: 1 }, { failure: 'gone' }, { response: 3 }])
   assert.equal(opened, 2)
-  const refused = pollEachSecond(
-    { open: async () => running(async () => fail('no')), method: 'top' },
-    { clock, signal },
-  )
+  const refused = pollEachSecond(async () => running(async () => fail('no')), ask, { clock, signal })
   await assert.rejects(refused.next(), /no/)
 })
 

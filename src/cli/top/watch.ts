@@ -8,20 +8,21 @@ export type Poll<T> = { readonly response: T } | { readonly failure: string }
 const POLL_MS = 1000
 
 /**
- * Calls a control method every second. The first call must succeed; later it waits while the process is down, to watch across a restart.
+ * Asks the process every second. The first call must succeed; later it waits while the process is down, to watch across a restart.
  */
 export async function* pollEachSecond<T>(
-  ask: { readonly open: () => Promise<RunningProcess>; readonly method: string },
+  open: () => Promise<RunningProcess>,
+  ask: (process: RunningProcess) => Promise<T>,
   { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
 ): AsyncGenerator<Poll<T>> {
-  let client: RunningProcess | undefined = await ask.open()
+  let client: RunningProcess | undefined = await open()
   try {
     let isFirst = true
     while (!signal.aborted) {
       const startedMs = clock.monotonicMs()
       try {
-        client ??= await ask.open()
-        yield { response: (await client.call(ask.method)) as T }
+        client ??= await open()
+        yield { response: await ask(client) }
       } catch (error) {
         client?.[Symbol.dispose]()
         client = undefined

@@ -89,7 +89,7 @@ class StreamClient implements ExecutionStream {
   #delayMaxMs: number
   #hasConnected: boolean
   /** The newest sequence number in the buffer, and the newest one read. */
-  #takenSeq: number | undefined
+  #addedSeq: number | undefined
   #readSeq: number | undefined
   /** Frames of a snapshot with others after them: a program that stops there has not read the whole snapshot, so they do not move its cursor. */
   readonly #notLast = new WeakSet<StreamEvent>()
@@ -104,7 +104,7 @@ class StreamClient implements ExecutionStream {
     this.#firstDelayMs = options.firstDelayMs ?? FIRST_DELAY_MS
     this.#delayMaxMs = this.#firstDelayMs
     this.#hasConnected = options.resumeFrom !== undefined
-    this.#takenSeq = options.resumeFrom
+    this.#addedSeq = options.resumeFrom
     this.#readSeq = options.resumeFrom
     if (options.signal?.aborted === true) this.close()
     else {
@@ -157,7 +157,7 @@ class StreamClient implements ExecutionStream {
 
   #open(): void {
     this.#attempt += 1
-    if (!this.#take({ kind: 'connection', state: 'connecting', attempt: this.#attempt })) return
+    if (!this.#add({ kind: 'connection', state: 'connecting', attempt: this.#attempt })) return
     if (this.#options.ticket === undefined) return this.#connect(undefined)
     // Without a ticket the service refuses the connection, and it is tried again like any other.
     this.#options.ticket().then(
@@ -169,7 +169,7 @@ class StreamClient implements ExecutionStream {
   #connect(ticket: string | undefined): void {
     if (this.#isClosed) return
     const { url: base, subscribe } = this.#options
-    const socket = this.#deps.connect(streamUrl({ base, subscribe, resumeFrom: this.#takenSeq, ticket }))
+    const socket = this.#deps.connect(streamUrl({ base, subscribe, resumeFrom: this.#addedSeq, ticket }))
     const connection: Connection = {
       socket,
       newestSeq: 0,
@@ -203,7 +203,7 @@ class StreamClient implements ExecutionStream {
       case 'Warning':
         return this.#handleWarning(frame.payload as Warning, connection)
       case 'Error':
-        return void this.#take({ kind: 'refused', error: frame.payload as StreamError })
+        return void this.#add({ kind: 'refused', error: frame.payload as StreamError })
       default:
         return this.#handleData(frame, connection)
     }
@@ -213,13 +213,13 @@ class StreamClient implements ExecutionStream {
     this.#attempt = 0
     this.#delayMaxMs = this.#firstDelayMs
     connection.mayBeSilent = !hello.subscribed.events.some((item) => EVERY_BLOCK.has(item))
-    this.#take({ kind: 'connection', state: 'open', resumed: hello.resumed, hello })
+    this.#add({ kind: 'connection', state: 'open', resumed: hello.resumed, hello })
     connection.newestSeq = hello.newest_seqno
     this.#reportedGaps.connected({ isResumed: hello.resumed })
     if (!hello.resumed) {
       connection.snapshotLeft = Math.min(hello.snapshot, SNAPSHOT_EVENTS_MAX)
-      if (this.#takenSeq !== undefined) connection.awaitsWindowWarning = true
-      else if (this.#hasConnected) this.#takeGap('window', undefined, undefined)
+      if (this.#addedSeq !== undefined) connection.awaitsWindowWarning = true
+      else if (this.#hasConnected) this.#addGap('window', undefined, undefined)
       this.#settleCursor(connection)
     }
     this.#hasConnected = true
@@ -231,20 +231,20 @@ class StreamClient implements ExecutionStream {
   }
 
   #reportWindow(warning: Warning | undefined, connection: Connection): void {
-    this.#takeGap('window', warning, undefined)
+    this.#addGap('window', warning, undefined)
     connection.awaitsWindowWarning = false
     this.#settleCursor(connection)
   }
 
   #handleWarning(warning: Warning, connection: Connection): void {
     const reason = GAP_OF_WARNING[warning.type]
-    if (reason === undefined) return void this.#take({ kind: 'warning', warning })
+    if (reason === undefined) return void this.#add({ kind: 'warning', warning })
     if (reason === 'window') return this.#reportWindow(warning, connection)
     if (warning.type !== 'backpressure') {
-      if (this.#reportedGaps.add(warning)) this.#takeGap(reason, warning, undefined)
+      if (this.#reportedGaps.add(warning)) this.#addGap(reason, warning, undefined)
       return
     }
-    this.#takeGap(reason, warning, warning.dropped - connection.dropped)
+    this.#addGap(reason, warning, warning.dropped - connection.dropped)
     connection.dropped = warning.dropped
   }
 
@@ -253,7 +253,7 @@ class StreamClient implements ExecutionStream {
     if (connection.awaitsWindowWarning) this.#reportWindow(undefined, connection)
     const isSnapshot = connection.snapshotLeft > 0
     // Frames of a snapshot share one sequence number; all others have their own, in ascending order.
-    if (!isSnapshot && this.#takenSeq !== undefined && seq <= this.#takenSeq) return
+    if (!isSnapshot && this.#addedSeq !== undefined && seq <= this.#addedSeq) return
     const origin: FrameOrigin = isSnapshot ? 'snapshot' : seq <= connection.newestSeq ? 'replay' : 'live'
     const event = DATA_KINDS.has(type)
       ? ({ kind: type, seq, origin, data: payload } as DataEvent)
@@ -264,22 +264,22 @@ class StreamClient implements ExecutionStream {
       this.#buffer.push(event)
       this.#settleCursor(connection)
     } else {
-      if (!this.#take(event)) return
+      if (!this.#add(event)) return
       this.#advanceCursor(seq)
     }
   }
 
   #advanceCursor(seq: number): void {
-    this.#takenSeq = seq
+    this.#addedSeq = seq
     this.#reportedGaps.clear()
   }
 
-  #takeGap(reason: GapEvent['reason'], warning: Warning | undefined, frames: number | undefined): void {
-    this.#take({ kind: 'gap', reason, after: this.#takenSeq, frames, warning })
+  #addGap(reason: GapEvent['reason'], warning: Warning | undefined, frames: number | undefined): void {
+    this.#add({ kind: 'gap', reason, after: this.#addedSeq, frames, warning })
   }
 
   /** Adds an event to the buffer; false when the buffer is full and the event must come again by resuming. */
-  #take(event: StreamEvent): boolean {
+  #add(event: StreamEvent): boolean {
     if (this.#buffer.size() >= this.#eventsMax) {
       if (this.#options.whenFull !== 'drop-oldest') {
         // Connection events may be lost; a gap may not, so it is added beyond the limit.
@@ -318,7 +318,7 @@ class StreamClient implements ExecutionStream {
     // Half of each delay is random, so that clients which lost the service together do not return together.
     const retryInMs = this.#delayMaxMs / 2 + this.#deps.random() * (this.#delayMaxMs / 2)
     this.#delayMaxMs = Math.min(this.#options.maxDelayMs ?? MAX_DELAY_MS, this.#delayMaxMs * 2)
-    this.#take({ kind: 'connection', state: 'waiting', code, reason, retryInMs })
+    this.#add({ kind: 'connection', state: 'waiting', code, reason, retryInMs })
     if (this.#isFull) return
     this.#reconnectTimer = this.#deps.setTimer(retryInMs, () => this.#open())
   }

@@ -62,7 +62,7 @@ export function createStore(): Store {
   let changed = false
   let isDrawDue = false
 
-  function take(event: StreamEvent, atMs: number): void {
+  function handle(event: StreamEvent, atMs: number): void {
     if (event.kind === 'connection' && event.state === 'open') {
       // What happened while the page was not connected is in the history, up to the last second that is over.
       setTimeout(() => void loadHistory(), HISTORY_AFTER_MS)
@@ -105,7 +105,7 @@ export function createStore(): Store {
     const { signal: end } = following
     const ticket = token === undefined ? {} : { ticket: service.ticket }
     const options = { url: service.base, subscribe, maxDelayMs: 8000, signal: end, ...ticket }
-    for await (const event of openExecutionStream(options)) take(event, Date.now())
+    for await (const event of openExecutionStream(options)) handle(event, Date.now())
   }
 
   async function setToken(given: string): Promise<boolean> {

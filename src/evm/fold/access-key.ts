@@ -56,8 +56,8 @@ export class KeyHasher {
     return reduce(sum, this.#highMultiplier)
   }
 
-  /** Reads and hashes the keys of a run of ACCOUNT_ACCESS. Unrolled, like `takeSlots`. */
-  takeAccounts(words: Uint32Array, { count, payloadAt, keys, hashes }: AccessRun): void {
+  /** Reads and hashes the keys of a run of ACCOUNT_ACCESS. Unrolled, like `hashSlots`. */
+  hashAccounts(words: Uint32Array, { count, payloadAt, keys, hashes }: AccessRun): void {
     const high = this.#highMultiplier
     const multipliers = this.#multipliers
     const m0 = multipliers[0] as number
@@ -94,7 +94,7 @@ export class KeyHasher {
    * Reads and hashes the keys of a run of STORAGE_ACCESS; the slot key lies across word boundaries. Unrolled, because it takes half the
    * time of a loop over the words.
    */
-  takeSlots(words: Uint32Array, { count, payloadAt, keys, hashes, contractHashes, flags }: AccessRun): void {
+  hashSlots(words: Uint32Array, { count, payloadAt, keys, hashes, contractHashes, flags }: AccessRun): void {
     const high = this.#highMultiplier
     const multipliers = this.#multipliers
     const m0 = multipliers[0] as number

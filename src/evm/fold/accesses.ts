@@ -29,11 +29,11 @@ export class AccessFold {
   /** Looks up the collected accesses. Must run before the batch is filled again, a block begins or ends, or counts are read. */
   count({ payloadWords }: EventBatch, open: OpenBlock): void {
     const { accounts, slots } = this
-    this.#hasher.takeAccounts(payloadWords, accounts)
+    this.#hasher.hashAccounts(payloadWords, accounts)
     announceSlots(accounts, payloadWords, open)
     this.top.account.add(accounts)
     accounts.count = 0
-    this.#hasher.takeSlots(payloadWords, slots)
+    this.#hasher.hashSlots(payloadWords, slots)
     excludeTransient(slots, open)
     this.top.storage.add(slots)
     this.block.add(slots)

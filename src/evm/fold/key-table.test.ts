@@ -158,8 +158,8 @@ describe('key table', () => {
         for (const [at, payloadAt] of positions.entries()) for (const run of [slots, accounts]) run.add(payloadAt, at)
         const hasher = new KeyHasher(STORAGE_KEY_WORDS, 5)
         const addressHasher = new KeyHasher(ACCOUNT_KEY_WORDS, 5)
-        hasher.takeSlots(payload, slots)
-        hasher.takeAccounts(payload, accounts)
+        hasher.hashSlots(payload, slots)
+        hasher.hashAccounts(payload, accounts)
         const keyBytes = (run: AccessRun, at: number, length: number) => [
           ...new Uint8Array(run.keys.buffer, at * length, length),
         ]

@@ -11,12 +11,12 @@ import { Views } from '../api/views.ts'
 import { BlockArchive } from '../archive/archive.ts'
 import { search } from '../history/search.ts'
 import { openTestHistory, recordOf } from '../history/test-history.ts'
-import { MessageIntake, type MessageIntakeDeps } from '../stream/message-intake.ts'
+import { MessageHandler, type MessageHandlerDeps } from '../stream/message-handler.ts'
 import { BlockStore } from './block-store.ts'
 import { Blocks } from './blocks.ts'
 import { countingMeter } from './test-rpc.ts'
 
-type Hub = MessageIntakeDeps['hub']
+type Hub = MessageHandlerDeps['hub']
 
 const ignore = (): void => {}
 const hub: Hub = { publish: ignore, publishEvents: ignore, publishWarning: ignore, onRawEventsActive: ignore }
@@ -28,18 +28,18 @@ async function createRig(archive?: BlockArchive, blocksMax = 64) {
   const blocks = new Blocks(memory, archive)
   const history = await openTestHistory()
   const metrics = { publish: { observe: ignore }, finalize: { observe: ignore }, ringRestarts: { inc: ignore } }
-  const intake = new MessageIntake({
+  const messageHandler = new MessageHandler({
     hub,
     views,
     blocks,
     history,
     liveness: { beat: ignore },
-    metrics: metrics as unknown as MessageIntakeDeps['metrics'],
+    metrics: metrics as unknown as MessageHandlerDeps['metrics'],
     log: silentLogger,
   })
   const enter = (number: number, variant: number, stage: Stage): void => {
     const record = recordOf(number, stage, variant)
-    intake.takeMessages([{ kind: 'lifecycle', change: record, record }])
+    messageHandler.handle([{ kind: 'lifecycle', change: record, record }])
   }
   return {
     blocks,
@@ -48,12 +48,12 @@ async function createRig(archive?: BlockArchive, blocksMax = 64) {
     execute(of: number, variant: number, txns = 2, number = of) {
       const { block } = ethBlock({ number: of, txns, logsPerTxn: 0 })
       const content = { ...block, number, id: idOf(number, variant), hash: idOf(number, 0xe0 + variant) }
-      intake.takeMessages([{ kind: 'block', block: content }])
+      messageHandler.handle([{ kind: 'block', block: content }])
       enter(number, variant, 'Proposed')
     },
     enter,
     forget: (number: number, variant: number) =>
-      intake.takeMessages([{ kind: 'forgotten', ids: [idOf(number, variant)] }]),
+      messageHandler.handle([{ kind: 'forgotten', ids: [idOf(number, variant)] }]),
   }
 }
 

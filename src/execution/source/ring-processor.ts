@@ -107,7 +107,7 @@ export class RingProcessor {
   /** Polls the ring once. `isIdle` when it had no events; there may be messages even so. */
   step(nowMs: number, readMs = 0): { messages: SourceMessage[]; isIdle: boolean } {
     const result = this.#follower.poll(nowMs)
-    this.#take(result)
+    this.#handle(result)
     if (!this.#isInBlock) this.#applySelection()
     this.#publishTopAccesses(nowMs)
     const hasMessages = this.#messages.length > 0
@@ -125,12 +125,12 @@ export class RingProcessor {
     return { messages, isIdle: result.kind !== 'events' && result.kind !== 'gap' && result.kind !== 'opened' }
   }
 
-  #take(result: FollowResult): void {
+  #handle(result: FollowResult): void {
     switch (result.kind) {
       case 'events':
         this.#reportFailure(undefined)
         this.#hasProgress = true
-        this.#takeBatch(this.#follower.batch as EventBatch)
+        this.#handleBatch(this.#follower.batch as EventBatch)
         return
       case 'gap': {
         this.#hasProgress = true
@@ -167,7 +167,7 @@ export class RingProcessor {
     this.#messages.push({ kind: 'restart', previousSeqno })
   }
 
-  #takeBatch(batch: EventBatch): void {
+  #handleBatch(batch: EventBatch): void {
     this.#recordedMs = batch.timeMs(batch.count - 1)
     let folded = 0
     let lost: { fromSeqno: number; toSeqno: number } | undefined

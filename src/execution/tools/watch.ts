@@ -76,7 +76,7 @@ export class RingWatch implements Disposable {
 
   /** Reads the events since the last step. */
   step(nowMs: number): void {
-    for (let batches = 0; batches < BATCHES_PER_STEP; batches++) if (!this.#take(this.#follower.poll(nowMs))) break
+    for (let batches = 0; batches < BATCHES_PER_STEP; batches++) if (!this.#handle(this.#follower.poll(nowMs))) break
     this.#resetAtMs ??= nowMs + TOP_RESET_MS
     if (nowMs < this.#resetAtMs) return
     this.#resetAtMs = nowMs + TOP_RESET_MS
@@ -108,7 +108,7 @@ export class RingWatch implements Disposable {
   }
 
   /** Returns whether there may be more events. */
-  #take(result: FollowResult): boolean {
+  #handle(result: FollowResult): boolean {
     switch (result.kind) {
       case 'events':
         this.#state = 'reading'

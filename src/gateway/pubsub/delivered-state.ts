@@ -35,7 +35,7 @@ export class DeliveredState {
   }
 
   /** False where the notification repeats what was delivered before a loss. */
-  takeNotification(frame: Buffer, idFrom: number): boolean {
+  receiveNotification(frame: Buffer, idFrom: number): boolean {
     const { kind } = this.#topic
     const slot = slotOf(kind, frame)
     if (slot !== undefined && this.#isIncreasing) {
@@ -52,7 +52,7 @@ export class DeliveredState {
   }
 
   /** How state that was read after a loss compares to what was delivered. */
-  takeMissed({ result, slot, isLast, isDeleted = false }: Missed): 'older' | 'known' | 'new' {
+  receiveMissed({ result, slot, isLast, isDeleted = false }: Missed): 'older' | 'known' | 'new' {
     if (this.#lastSlot !== undefined && slot < this.#lastSlot) return 'older'
     // Nodes do not notify that an account never existed.
     if (isDeleted && !this.#hasAccount) return 'known'

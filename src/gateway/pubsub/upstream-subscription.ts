@@ -298,8 +298,8 @@ export class UpstreamSubscription {
 
   /** False where the state is older than what was delivered. */
   #deliverMissed(missed: Missed): boolean {
-    const taken = this.#delivered.takeMissed(missed)
-    if (taken !== 'new') return taken === 'known'
+    const outcome = this.#delivered.receiveMissed(missed)
+    if (outcome !== 'new') return outcome === 'known'
     const head = `{"jsonrpc":"2.0","method":"${this.#topic.kind}Notification","params":{"result":${missed.result},"subscription":`
     const payload = Buffer.from(`${head}0}}`)
     const idFrom = payload.length - 3
@@ -308,7 +308,7 @@ export class UpstreamSubscription {
   }
 
   #onNotification(frame: Buffer, { idFrom, idTo }: Notification): void {
-    if (!this.#delivered.takeNotification(frame, idFrom)) return
+    if (!this.#delivered.receiveNotification(frame, idFrom)) return
     const isLast = this.#topic.kind === 'signature' && !frame.includes(RECEIVED)
     this.#deliver({ bytes: frame, idFrom, idTo }, isLast ? 'ended-by-node' : undefined)
   }

@@ -26,7 +26,7 @@ export class EngineInstance implements AsyncDisposable {
     this.#child = child
     this.exited = child.exited
     child.onMessage((batch) => {
-      this.#take(batch as FromEngine)
+      this.#handle(batch as FromEngine)
       onReplies()
     })
   }
@@ -73,7 +73,7 @@ export class EngineInstance implements AsyncDisposable {
     await this.#child[Symbol.asyncDispose]()
   }
 
-  #take(batch: FromEngine): void {
+  #handle(batch: FromEngine): void {
     for (const { seq, reply } of batch) {
       const job = this.#inFlight.get(seq)
       assert(job, 'the engine replied to a request that it was not sent')

@@ -3,15 +3,24 @@ import type { Clock, Timer } from '../../core/clock.ts'
 import { messageOf, ServiceError } from '../../core/error.ts'
 import { systemClock } from './clock.ts'
 import { socketPath } from './control-path.ts'
-import { CONTROL_VERSION } from './control-socket.ts'
+import { CONTROL_VERSION, type ControlProtocol } from './control-socket.ts'
 import { readLines } from './line-reader.ts'
 
-export type ControlClient = Disposable & {
+/** Calls to a process that offers `Protocol`. */
+export type ControlClient<Protocol extends ControlProtocol> = Disposable & {
   /** Sends one request and returns the result. */
-  call(method: string, params?: unknown): Promise<unknown>
+  call<Name extends keyof Protocol & string>(
+    method: Name,
+    ...params: Parameters<Protocol[Name]>
+  ): Promise<ReturnType<Protocol[Name]>>
   /** Yields the items of a stream until the process ends it or the reader stops. */
-  stream(method: string, params?: unknown): AsyncIterable<unknown>
+  stream<Name extends keyof Protocol & string>(
+    method: Name,
+    ...params: Parameters<Protocol[Name]>
+  ): AsyncIterable<ItemOf<ReturnType<Protocol[Name]>>>
 }
+
+type ItemOf<Stream> = Stream extends AsyncIterable<infer Item> ? Item : never
 
 const LINE_BYTES_MAX = 16 * 1024 * 1024
 const RESPONSE_MS_MAX = 10_000
@@ -22,10 +31,10 @@ type Message = { id?: unknown; result?: unknown; item?: unknown; end?: unknown; 
 type Call = { onMessage(message: Message): void; onGone(error: ServiceError): void }
 
 /** Connects to the control socket of a running process. */
-export async function openControlClient(
+export async function openControlClient<Protocol extends ControlProtocol>(
   path: string,
   deps: { clock?: Clock; responseMsMax?: number } = {},
-): Promise<ControlClient> {
+): Promise<ControlClient<Protocol>> {
   const { clock = systemClock, responseMsMax = RESPONSE_MS_MAX } = deps
   const socket = await connectTo(path)
   const calls = new Map<number, Call>()
@@ -62,7 +71,7 @@ export async function openControlClient(
   }
 
   return {
-    call(method, params) {
+    call(method, ...[params]) {
       return new Promise((resolve, reject) => {
         const timer: Timer = clock.setTimer(responseMsMax, () => {
           calls.delete(id)
@@ -72,7 +81,7 @@ export async function openControlClient(
           onMessage(message) {
             timer.cancel()
             calls.delete(id)
-            if (message.error === undefined) resolve(message.result)
+            if (message.error === undefined) resolve(message.result as never)
             else reject(errorFrom(message.error))
           },
           onGone(error) {
@@ -83,7 +92,7 @@ export async function openControlClient(
       })
     },
 
-    async *stream(method, params) {
+    async *stream(method, ...[params]) {
       const items: unknown[] = []
       let finished = false
       let failure: ServiceError | undefined
@@ -103,7 +112,7 @@ export async function openControlClient(
       })
       try {
         while (true) {
-          while (items.length > 0) yield items.shift()
+          while (items.length > 0) yield items.shift() as never
           if (failure) throw failure
           if (finished) return
           socket.resume()

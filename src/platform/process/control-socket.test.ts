@@ -12,6 +12,18 @@ import { openControlClient } from './control-client.ts'
 import { type ControlMethods, openControlSocket } from './control-socket.ts'
 import { until } from './test-wait.ts'
 
+type TestProtocol = {
+  status(): { state: string }
+  nothing(): undefined
+  echo(params: { n: number }): { n: number }
+  refuse(): AsyncIterable<never>
+  crash(): void
+  hang(): void
+  count(params: { to: number }): AsyncIterable<number>
+  forever(): AsyncIterable<string>
+  toString(): string
+}
+
 let streamEnded = 0
 
 const methods: ControlMethods = {
@@ -46,7 +58,7 @@ test('calls, streams and errors; the file is private and goes away at the end', 
   {
     await using _control = await open(path)
     assert.equal(statSync(path).mode & 0o777, 0o600)
-    using client = await openControlClient(path)
+    using client = await openControlClient<TestProtocol>(path)
     assert.deepEqual(await client.call('status'), { state: 'ok' })
     assert.equal(await client.call('nothing'), null)
     const many = await Promise.all([1, 2, 3].map((n) => client.call('echo', { n })))
@@ -72,7 +84,7 @@ test('a client that stops reading a stream ends it in the process', async () => 
   using position = makeTestFolder()
   await using _control = await open(position.file('c'))
   const before = streamEnded
-  using client = await openControlClient(position.file('c'))
+  using client = await openControlClient<TestProtocol>(position.file('c'))
   let seen = 0
   for await (const _ of client.stream('forever')) {
     seen += 1
@@ -88,7 +100,7 @@ test('reports a process that does not run, one that closes the connection and on
   await assert.rejects(openControlClient(join('/nowhere', 'x'.repeat(150))), refused)
   const control = await open(position.file('c'))
   const clock = createManualClock()
-  using client = await openControlClient(position.file('c'), { clock, responseMsMax: 1000 })
+  using client = await openControlClient<TestProtocol>(position.file('c'), { clock, responseMsMax: 1000 })
   const awaitingResponse = client.call('hang')
   clock.advance(1000)
   await assert.rejects(awaitingResponse, /no response to hang/)
@@ -102,7 +114,7 @@ test('a socket file left by a killed process is replaced', async () => {
   using position = makeTestFolder()
   writeFileSync(position.file('c'), '')
   await using _control = await open(position.file('c'))
-  using client = await openControlClient(position.file('c'))
+  using client = await openControlClient<TestProtocol>(position.file('c'))
   assert.deepEqual(await client.call('status'), { state: 'ok' })
 })
 
@@ -111,7 +123,7 @@ test('works in a state folder whose path is too long for a socket address', asyn
   const deep = join(position.path, 'x'.repeat(100), 'y'.repeat(100))
   mkdirSync(deep, { recursive: true })
   await using control = await open(join(deep, 'control.sock'))
-  using client = await openControlClient(control.path)
+  using client = await openControlClient<TestProtocol>(control.path)
   assert.deepEqual(await client.call('status'), { state: 'ok' })
 })
 
@@ -155,6 +167,6 @@ test('errors while connections are accepted are logged, and the socket stays ope
   // As Node emits it when the process has no file descriptor for a connection.
   for (let n = 0; n < 2; n++) server?.emit('error', Object.assign(new Error('accept EMFILE'), { code: 'EMFILE' }))
   assert.deepEqual(warnings, Array(2).fill('control connection cannot be accepted'))
-  using client = await openControlClient(path)
+  using client = await openControlClient<TestProtocol>(path)
   assert.deepEqual(await client.call('status'), { state: 'ok' })
 })

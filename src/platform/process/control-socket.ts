@@ -20,9 +20,15 @@ import { readLines } from './line-reader.ts'
 export const CONTROL_VERSION = 1
 
 export type ControlContext = { signal: AbortSignal }
-/** Returns a value, or an async iterable whose values are sent one by one. */
-export type ControlMethod = (params: unknown, context: ControlContext) => unknown
-export type ControlMethods = Readonly<Record<string, ControlMethod>>
+/** What a process offers. A method takes at most one value, and returns a value or an async iterable, whose values are sent one by one. */
+export type ControlProtocol = Readonly<Record<string, (params: never) => unknown>>
+/** How it is implemented: a method may take its time. */
+export type ControlMethods<Protocol extends ControlProtocol = ControlProtocol> = {
+  readonly [Name in keyof Protocol]: (
+    params: Parameters<Protocol[Name]>[0],
+    context: ControlContext,
+  ) => ReturnType<Protocol[Name]> | Promise<ReturnType<Protocol[Name]>>
+}
 
 export type ControlSocket = AsyncDisposable & { readonly path: string }
 
@@ -103,7 +109,7 @@ function serve(socket: Socket, methods: ControlMethods, log: Logger): void {
       send({ id, error: { code: 'bad-request', message: `this process does not know the control method ${method}` } })
       return
     }
-    const result = await run(params, { signal: gone.signal })
+    const result = await run(params as never, { signal: gone.signal })
     if (!isStream(result)) {
       send({ id, result: result ?? null })
       return
@@ -162,7 +168,7 @@ function parseRequest(line: string): Request | undefined {
   if (v !== CONTROL_VERSION || typeof method !== 'string' || (typeof id !== 'number' && typeof id !== 'string')) {
     return undefined
   }
-  return { id, method, params }
+  return { id, method, params: params ?? {} }
 }
 
 function isStream(value: unknown): value is AsyncIterable<unknown> {

@@ -89,7 +89,7 @@ export class QuicConnection {
       randomBytes: deps.randomBytes,
       onSend: (level, bytes) => this.#crypto[level].write(bytes, Outbox.pieceBytes),
       onSecrets: (level, secrets) => this.#keys.install(level, secrets),
-      onTransportParameters: (bytes) => this.#takeParameters(readPeerParameters(bytes)),
+      onTransportParameters: (bytes) => this.#applyParameters(readPeerParameters(bytes)),
       isPeer: (publicKey) => {
         this.#peerKey = publicKey
         return deps.isPeer(publicKey)
@@ -205,7 +205,7 @@ export class QuicConnection {
     if (opened === undefined) return false
     if (!received.add(opened.packetNumber, nowMs)) return true
     // Packets of the handshake with another id belong to another connection.
-    if (head.level !== 'application' && !this.#handshake.takeServerId(head.source) && this.#state !== 'open')
+    if (head.level !== 'application' && !this.#handshake.receiveServerId(head.source) && this.#state !== 'open')
       return true
     this.#idleTimeout.heardAtMs = nowMs
     this.#outbox.isSilentSince = false
@@ -264,7 +264,7 @@ export class QuicConnection {
     this.#discard('handshake')
   }
 
-  #takeParameters(peer: PeerParameters): void {
+  #applyParameters(peer: PeerParameters): void {
     this.#handshake.checkParameters(peer)
     this.#peer = peer
     this.#idleTimeout.peerIdleMs = peer.idleTimeoutMs

@@ -39,7 +39,7 @@ export class Handshake {
   }
 
   /** The first packet of the server sets its connection id. False for a packet with another id than that. */
-  takeServerId(source: Uint8Array): boolean {
+  receiveServerId(source: Uint8Array): boolean {
     const { ids } = this.#deps
     if (this.#hasServerId) return isSame(source, ids.current)
     this.#hasServerId = true

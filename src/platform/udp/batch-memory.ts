@@ -36,7 +36,7 @@ export type BatchMemory = PacketArena & {
   /** The word of `words` where the source address of a cell begins, with family and port. */
   readonly nameWordAt: (cell: number) => number
   /** Reads lengths and arrivals of a received batch. A packet without the kernel's time gets `timeMicros`. */
-  takeBatch(count: number): void
+  readBatch(count: number): void
   /** Address of two struct pollfd, for these descriptors. */
   pollList(fd: number, wakeFd: number): number
   /** Address of a struct timespec, which `readTimespec` then reads into `timeMicros`. */
@@ -155,7 +155,7 @@ export function createBatchMemory(calls: Pick<UdpCalls, 'addressOf'>, spareCells
       return base + offsets.packetHeaders + packet * MMSGHDR
     },
     nameWordAt: (cell) => (offsets.names + cell * NAME) >> 2,
-    takeBatch(count) {
+    readBatch(count) {
       for (let i = 0; i < count; i++) {
         const header = (offsets.receiveHeaders + i * MMSGHDR) >> 2
         lengths[i] = words[header + (H_LENGTH >> 2)] as number

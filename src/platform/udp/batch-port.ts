@@ -112,7 +112,7 @@ export function openUdpBatchPort(options: UdpPortOptions, { calls, clock, descri
         if (isWaiting) handlers.onWake?.()
         if (count > 0) {
           readTime()
-          memory.takeBatch(count)
+          memory.readBatch(count)
           markSources(memory, filter, count)
           handlers.onBatch(count)
         }

@@ -274,8 +274,8 @@ test('reads a capture built to exhaust memory and time to its end', async () => 
   for (let i = 0; i < 2000; i++) {
     const packet = Buffer.from(last)
     packet.writeUInt32LE(i, 0)
-    const taken = assembler.take(packet, 0)
-    counts.set(taken, (counts.get(taken) ?? 0) + 1)
+    const outcome = assembler.receive(packet, 0)
+    counts.set(outcome, (counts.get(outcome) ?? 0) + 1)
   }
   assert.deepEqual(Object.fromEntries(counts), { new: 501, late: 1499 })
 })

@@ -45,14 +45,14 @@ export async function inspectCapture(chunks: AsyncIterable<Uint8Array>, options:
     if (records % COLLECT_RECORDS === 0) list(listener.closedLines())
     lastMs = atMs ?? lastMs
     if (link === undefined) {
-      listener.take(bytes, lastMs)
+      listener.receive(bytes, lastMs)
       continue
     }
     const content = readFrame(link, bytes)
     if (content.kind === 'other') other[content.what] += 1
     else if (options.port !== undefined && content.fromPort !== options.port && content.toPort !== options.port)
       other.port += 1
-    else listener.take(content.payload, lastMs)
+    else listener.receive(content.payload, lastMs)
   }
   const { lines, totals } = listener.end()
   list(lines)

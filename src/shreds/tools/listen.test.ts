@@ -49,7 +49,7 @@ test('rebuilds the block from any half of each FEC set, in any order', (t) => {
     while (set.length > 32) set.splice(random(set.length), 1)
     kept.push(...set)
   }
-  while (kept.length > 0) listener.take(kept.splice(random(kept.length), 1)[0] as Uint8Array, 5)
+  while (kept.length > 0) listener.receive(kept.splice(random(kept.length), 1)[0] as Uint8Array, 5)
   const { lines, totals } = listener.end()
   assert.deepEqual(blocks, [bytes])
   const [line] = lines
@@ -69,8 +69,8 @@ test('reports gaps by index and counts duplicates and late shreds', () => {
     const index = Buffer.from(packet).readUInt32LE(73)
     return (packet[64] as number) >> 4 < 8 || (index >= 3 && index <= 7) || index === 33
   }
-  for (const packet of packets) if (!isLost(packet)) listener.take(packet, 0)
-  listener.take(packets[0] as Uint8Array, 0)
+  for (const packet of packets) if (!isLost(packet)) listener.receive(packet, 0)
+  listener.receive(packets[0] as Uint8Array, 0)
   const { lines, totals } = listener.end()
   assert.deepEqual(lines[0]?.gaps, [
     [3, 7],
@@ -78,7 +78,7 @@ test('reports gaps by index and counts duplicates and late shreds', () => {
   ])
   assert.deepEqual([lines[0]?.isComplete, lines[0]?.missing, lines[0]?.duplicates], [false, 6, 1])
   assert.deepEqual([totals.duplicates, totals.missing, totals.slotsComplete], [1, 6, 0])
-  listener.take(packets[0] as Uint8Array, 0)
+  listener.receive(packets[0] as Uint8Array, 0)
   assert.equal(listener.totals().late, 1)
 })
 
@@ -94,8 +94,8 @@ test('counts damaged, forged and malformed packets separately; the block is stil
   damaged[300] = (damaged[300] as number) ^ 255
   const forged = blockPackets(100, { leader: createSigningKey(new Uint8Array(32).fill(9)) })
   for (const packet of [damaged, ...forged.slice(0, 40), new Uint8Array(1203), new Uint8Array(3)])
-    listener.take(packet, 0)
-  for (const packet of packets) listener.take(packet, 0)
+    listener.receive(packet, 0)
+  for (const packet of packets) listener.receive(packet, 0)
   const { lines, totals } = listener.end()
   assert.deepEqual(blocks, [bytes])
   assert.deepEqual([lines[0]?.signature, lines[0]?.inconsistent, lines[0]?.isComplete], ['good', 41, true])
@@ -109,7 +109,7 @@ test('the signature is unknown without a leader and bad with another leader', ()
     [[encodeBase58(createSigningKey(new Uint8Array(32).fill(9)).publicKey)], 'bad'],
   ] as const) {
     const listener = createListener({ slotMs: 400, leaders: [{ fromSlot: 0, toSlot: 1000, identities }] })
-    for (const packet of blockPackets(5)) listener.take(packet, 0)
+    for (const packet of blockPackets(5)) listener.receive(packet, 0)
     assert.equal(listener.end().lines[0]?.signature, expected, identities.join())
   }
 })
@@ -122,7 +122,7 @@ test('measures latency against the earliest slot plus slotMs per slot, and count
     [12, 1950],
     [15, 3000],
   ] as const
-  for (const [slot, atMs] of arrivals) for (const packet of blockPackets(slot)) listener.take(packet, atMs)
+  for (const [slot, atMs] of arrivals) for (const packet of blockPackets(slot)) listener.receive(packet, atMs)
   const { lines, totals } = listener.end()
   assert.deepEqual(
     lines.map(({ latencyMs }) => Math.round(latencyMs)),
@@ -134,19 +134,19 @@ test('measures latency against the earliest slot plus slotMs per slot, and count
 test('returns a challenge unchanged and does not count it as a shred', () => {
   const listener = createListener({ slotMs: 400 })
   const challenge = challengePacket('ab'.repeat(16))
-  assert.equal(listener.take(challenge, 0), challenge)
+  assert.equal(listener.receive(challenge, 0), challenge)
   assert.deepEqual([listener.totals().challenges, listener.totals().packets], [1, 0])
 })
 
 test('reports a complete slot at once and an incomplete one when newer slots have arrived', () => {
   const listener = createListener({ slotMs: 400 })
-  for (const packet of blockPackets(100)) listener.take(packet, 0)
-  for (const packet of blockPackets(101).slice(0, 20)) listener.take(packet, 0)
+  for (const packet of blockPackets(100)) listener.receive(packet, 0)
+  for (const packet of blockPackets(101).slice(0, 20)) listener.receive(packet, 0)
   assert.deepEqual(
     listener.lines().map(({ slot }) => slot),
     [100],
   )
-  for (const packet of blockPackets(110).slice(0, 1)) listener.take(packet, 0)
+  for (const packet of blockPackets(110).slice(0, 1)) listener.receive(packet, 0)
   assert.deepEqual(
     listener.lines().map(({ slot, isComplete }) => [slot, isComplete]),
     [[101, false]],
@@ -155,7 +155,7 @@ test('reports a complete slot at once and an incomplete one when newer slots hav
 
 test('holds at most slotsMax slots', () => {
   const listener = createListener({ slotMs: 400, slotsMax: 3 })
-  for (let slot = 100; slot < 110; slot++) listener.take(blockPackets(slot)[0] as Uint8Array, 0)
+  for (let slot = 100; slot < 110; slot++) listener.receive(blockPackets(slot)[0] as Uint8Array, 0)
   assert.equal(listener.end().lines.length, 10)
 })
 
@@ -191,7 +191,7 @@ test('a parent update voids the batches before it; markers are listed and are no
     onBlock: (_, rebuilt) => void blocks.push(Buffer.concat(rebuilt)),
   })
   const shreds = { slot: 100, parentSlot: 98, version: VERSION, chainedRoot: new Uint8Array(32), leader: LEADER }
-  for (const { data } of makeShreds({ ...shreds, batches }).sets) for (const packet of data) listener.take(packet, 0)
+  for (const { data } of makeShreds({ ...shreds, batches }).sets) for (const packet of data) listener.receive(packet, 0)
   const [line] = listener.end().lines
   assert.deepEqual(blocks, [Buffer.from(kept)])
   const { parentSlot, entries, undecodable, markers, blockhash } = line?.block ?? {}
@@ -219,7 +219,7 @@ test('after a parent update that cannot be read the parent is unknown, and the b
   const batches = [entries, encodeOpaqueMarker({ version: 1, kind: 2, body: new Uint8Array(7) })]
   const listener = createListener({ slotMs: 400 })
   const shreds = { slot: 100, parentSlot: 98, version: VERSION, chainedRoot: new Uint8Array(32), leader: LEADER }
-  for (const { data } of makeShreds({ ...shreds, batches }).sets) for (const packet of data) listener.take(packet, 0)
+  for (const { data } of makeShreds({ ...shreds, batches }).sets) for (const packet of data) listener.receive(packet, 0)
   const [line] = listener.end().lines
   assert.deepEqual(
     [line?.isComplete, line?.parentSlot, line?.block?.entries, line?.block?.blockhash],
@@ -232,7 +232,7 @@ test('lists at most 64 markers of a slot and counts all', () => {
   const listener = createListener({ slotMs: 400 })
   const shreds = { slot: 100, parentSlot: 98, version: VERSION, chainedRoot: new Uint8Array(32), leader: LEADER }
   for (const { data } of makeShreds({ ...shreds, batches: Array.from({ length: 70 }, () => marker) }).sets)
-    for (const packet of data) listener.take(packet, 0)
+    for (const packet of data) listener.receive(packet, 0)
   const [line] = listener.end().lines
   assert.deepEqual([line?.block?.markers, line?.block?.markersListed.length], [70, 64])
 })

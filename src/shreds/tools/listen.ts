@@ -7,7 +7,7 @@ import { createSlotAssembler, type SlotAssemblerOptions, type SlotSummary } from
 /** Measures received shreds as a customer would: which arrived, which are missing, how late. */
 export type Listener = {
   /** Returns the packet to send back when it is a challenge of the operator. */
-  take(packet: Uint8Array, atMs: number): Uint8Array | undefined
+  receive(packet: Uint8Array, atMs: number): Uint8Array | undefined
   /** Slots finished since the last call. */
   lines(): ListenLine[]
   /** Slots closed since the last call because of a limit. */
@@ -96,17 +96,17 @@ export function createListener(options: ListenOptions): Listener {
   }
 
   return {
-    take(packet, atMs) {
+    receive(packet, atMs) {
       if (readChallenge(packet) !== undefined) {
         sums.challenges += 1
         return packet
       }
       sums.packets += 1
       sums.bytes += packet.length
-      const taken = assembler.take(packet, atMs)
-      if (taken === 'duplicate') sums.duplicates += 1
-      else if (taken === 'late') sums.late += 1
-      else if (taken === 'malformed') sums.malformed += 1
+      const outcome = assembler.receive(packet, atMs)
+      if (outcome === 'duplicate') sums.duplicates += 1
+      else if (outcome === 'late') sums.late += 1
+      else if (outcome === 'malformed') sums.malformed += 1
       return undefined
     },
     lines: () => assembler.finish().map(lineOf),

@@ -17,7 +17,7 @@ import { type RebuiltBlock, rebuildBlock } from './rebuild-block.ts'
 
 /** Collects shreds by slot, recovers missing ones, and rebuilds blocks, as a receiver of the stream does. */
 export type SlotAssembler = {
-  take(packet: Uint8Array, atMs: number): Taken
+  receive(packet: Uint8Array, atMs: number): ReceiveOutcome
   /** Closes the slots that are complete or too old and returns all closed slots, each once. */
   finish(): SlotSummary[]
   /** Returns the slots that were closed by a limit and not yet returned. */
@@ -27,7 +27,7 @@ export type SlotAssembler = {
   readonly faults: ReadonlyMap<ShredFault, number>
 }
 
-export type Taken = 'new' | 'duplicate' | 'late' | 'malformed'
+export type ReceiveOutcome = 'new' | 'duplicate' | 'late' | 'malformed'
 
 export type SignatureState =
   /** The leader signed every FEC set. */
@@ -191,7 +191,7 @@ export function createSlotAssembler(options: SlotAssemblerOptions): SlotAssemble
 
   return {
     faults,
-    take(packet, atMs) {
+    receive(packet, atMs) {
       const parsed = parseShred(Uint8Array.from(packet))
       if (!parsed.ok) {
         faults.set(parsed.reason, (faults.get(parsed.reason) ?? 0) + 1)

@@ -139,7 +139,7 @@ export async function watchShreds(): Promise<Watched & { readonly port: number }
   })
   sink.socket.removeAllListeners('message')
   sink.socket.on('message', (packet, from) => {
-    const reply = listener.take(packet, performance.now())
+    const reply = listener.receive(packet, performance.now())
     if (reply !== undefined) sink.socket.send(reply, from.port, from.address)
     listener.lines()
     first.resolve()

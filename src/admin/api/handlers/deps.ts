@@ -8,6 +8,7 @@ import type { ProductKey } from '../../../contract/products.ts'
 import type { Random } from '../../../core/random.ts'
 import type { PlanPrices } from '../../billing/options.ts'
 import type { AdminCall } from '../handler.ts'
+import type { RunningProcess } from './running.ts'
 
 /** What the handlers need of the process. */
 export type HandlerDeps = {
@@ -26,14 +27,8 @@ export type HandlerDeps = {
   checkDestination(address: string): void
   /** Throws for an address that is never connected to; returns warnings about those that the configuration does not allow. */
   checkNodeAddresses(addresses: NodeChanges): readonly string[]
+  /** What the running process reports. */
   readonly running: RunningProcess
-}
-
-/** What the running process reports: its control methods. A method of a service that does not run is missing or responds with null. */
-type RunningProcess = {
-  call(method: string, params?: unknown): Promise<unknown>
-  /** Units of this month by subscription, from the accounts in memory. */
-  monthUnits(): Iterable<{ readonly subscriptionId: string; readonly units: number }>
 }
 
 /** The change of a request, for the functions of `access/provisioning`. */

@@ -15,24 +15,12 @@ import { mapInSlices } from '../../../platform/process/time-slices.ts'
 import type { AdminCall, AdminHandlers, AdminReply } from '../handler.ts'
 import { type HandlerDeps, provisioningOf } from './deps.ts'
 import { cursorOf, pageOf, paramOf, textOf } from './query.ts'
+import type { LiveDestinations } from './running.ts'
 
 type DestinationHandlers = Pick<
   AdminHandlers,
   'destinationList' | 'destinationSet' | 'destinationPause' | 'destinationResume' | 'destinationVerify'
 >
-
-/** What the running relay reports of destinations. */
-type Live = {
-  readonly destinations: readonly {
-    readonly subscriptionId: string
-    readonly state: string
-    readonly packets: number
-    readonly unsent: number
-    readonly lastFault: string | null
-    readonly destinationIndex: number
-  }[]
-  readonly refused: readonly { readonly subscriptionId: string; readonly reason: string }[]
-}
 
 export function destinationHandlers(deps: HandlerDeps): DestinationHandlers {
   const { store } = deps
@@ -51,7 +39,7 @@ export function destinationHandlers(deps: HandlerDeps): DestinationHandlers {
       await setDestinationPaused(provisioningOf(deps, call), { subscription: paramOf(call, 'subscription'), paused }),
     )
 
-  async function wireOf(destinations: readonly Destination[], live: Live | null): Promise<object[]> {
+  async function wireOf(destinations: readonly Destination[], live: LiveDestinations | null): Promise<object[]> {
     const subscriptions = await store.getAll('subscriptions', destinations.map(subscriptionIdOf))
     const sendingOf = new Map(live?.destinations.map((each) => [each.subscriptionId, each]))
     const refusedOf = new Map(live?.refused.map((each) => [each.subscriptionId, each]))
@@ -79,7 +67,7 @@ export function destinationHandlers(deps: HandlerDeps): DestinationHandlers {
       const name = textOf(call, 'subscription')
       const isShown = (destination: Destination | undefined): destination is Destination =>
         destination !== undefined && (!destination.id.includes('/') || isOpenChallenge(destination, call.nowMs))
-      const live = (await deps.running.call('shreds')) as Live | null
+      const live = await deps.running.call('shreds')
       if (name !== undefined) {
         const { id } = await lookUp(store, 'subscriptions', name)
         const found = [await store.get('destinations', id), await store.get('destinations', pendingId(id))].filter(

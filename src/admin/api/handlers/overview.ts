@@ -5,6 +5,7 @@ import { isoTime, toWireJson } from '../../../contract/wire-json.ts'
 import { createTimeSlices } from '../../../platform/process/time-slices.ts'
 import type { AdminHandlers } from '../handler.ts'
 import type { HandlerDeps } from './deps.ts'
+import type { Refusal, Top } from './running.ts'
 
 const ENDING_MS = 14 * 86_400_000
 const SHOWN_MAX = 20
@@ -29,25 +30,6 @@ type NearLimit = {
   readonly units: number
   readonly limit: number
   readonly share: number
-}
-type Refusal = { readonly part: string; readonly reason: string; readonly count: number }
-type Top = {
-  readonly atMs: number
-  readonly status: { readonly slotLength?: { readonly ms: number }; readonly pid?: number }
-  readonly calls: Readonly<Record<string, number>>
-  readonly units: number
-  readonly streams: { readonly ws: number; readonly grpc: number }
-  readonly sender: { readonly landed: number; readonly expired: number } | null
-  readonly indexer: { readonly tipSlot: number | null } | null
-  readonly execution: { readonly tps: number } | null
-  readonly upstreams: readonly {
-    readonly name: string
-    readonly state: string
-    readonly slot: number
-    readonly lagSlots: number
-    readonly owner: string | null
-  }[]
-  readonly refusals: readonly Refusal[]
 }
 
 /** The state of the business and of the chain at a glance, from what the process has in memory. */
@@ -120,9 +102,7 @@ export function overviewHandlers(deps: HandlerDeps): Pick<AdminHandlers, 'overvi
 
   /** Transactions that the indexer has written since the start. */
   async function transactions(): Promise<number | null> {
-    const status = (await deps.running.call('indexer').catch(() => null)) as {
-      readonly ingest?: { readonly transactions?: number } | null
-    } | null
+    const status = await deps.running.call('indexer').catch(() => null)
     return status?.ingest?.transactions ?? null
   }
 
@@ -134,7 +114,7 @@ export function overviewHandlers(deps: HandlerDeps): Pick<AdminHandlers, 'overvi
         counted = count(call.nowMs)
       }
       const counts = (await counted) as Counts
-      const top = (await deps.running.call('top')) as Top
+      const top = await deps.running.call('top')
       const near = await nearLimit()
       const shared = top.upstreams.filter(({ owner }) => owner === null)
       const settled = (top.sender?.landed ?? 0) + (top.sender?.expired ?? 0)

@@ -4,6 +4,7 @@ import { ServiceError } from '../../../core/error.ts'
 import type { AdminCall, AdminHandlers } from '../handler.ts'
 import type { HandlerDeps } from './deps.ts'
 import { paramOf, textOf } from './query.ts'
+import type { ConnectionList } from './running.ts'
 
 type ProcessHandlers = Pick<
   AdminHandlers,
@@ -18,20 +19,15 @@ type ProcessHandlers = Pick<
   | 'senderStats'
 >
 
-type ConnectionList = {
-  readonly total: number
-  readonly connections: readonly { readonly id: string; readonly subscription_id: string }[]
-}
-
 /** What the running process reports, and what it does with its nodes and connections. */
 export function processHandlers({ running, store, snapshot }: HandlerDeps): ProcessHandlers {
-  const report = (method: string) => async () => ({ body: toWireJson(await running.call(method)) })
+  const report = (method: 'status' | 'top') => async () => ({ body: toWireJson(await running.call(method)) })
 
-  const drain = (method: string) => async (call: AdminCall) => {
+  const drain = (method: 'upstream-drain' | 'upstream-undrain') => async (call: AdminCall) => {
     const name = paramOf(call, 'node')
-    const known = (await running.call('upstreams')) as readonly { readonly name: string }[]
+    const known = await running.call('upstreams')
     const isKnown = known.some((node) => node.name === name)
-    if (!isKnown || (!call.isDryRun && !((await running.call(method, { name })) as { found: boolean }).found))
+    if (!isKnown || (!call.isDryRun && !(await running.call(method, { name })).found))
       throw new ServiceError('not-found', `unknown upstream node "${name}"`, {
         fix: 'List them with GET /v1/upstreams.',
       })
@@ -40,8 +36,8 @@ export function processHandlers({ running, store, snapshot }: HandlerDeps): Proc
 
   /** Those of one subscription, or of all. */
   async function connections(subscription: string | undefined): Promise<ConnectionList> {
-    const listed = await running.call('connections', subscription === undefined ? undefined : { subscription })
-    return (listed as ConnectionList | null) ?? { total: 0, connections: [] }
+    const filter = subscription === undefined ? undefined : { subscription }
+    return (await running.call('connections', filter)) ?? { total: 0, connections: [] }
   }
 
   /** Where the list does not have all connections, one that is not in it may be open. */
@@ -73,9 +69,7 @@ export function processHandlers({ running, store, snapshot }: HandlerDeps): Proc
 
     async connectionClose(call) {
       const id = paramOf(call, 'connection')
-      const found = call.isDryRun
-        ? await isOpen(id)
-        : ((await running.call('connection-close', { name: id })) as { found: boolean } | null)?.found
+      const found = call.isDryRun ? await isOpen(id) : (await running.call('connection-close', { name: id }))?.found
       if (found !== true) throw new ServiceError('not-found', 'there is no such connection; it may have ended')
       return { body: { connection: id, closed: !call.isDryRun } }
     },
@@ -86,22 +80,17 @@ export function processHandlers({ running, store, snapshot }: HandlerDeps): Proc
         throw new ServiceError('not-found', 'the running process has no indexer', {
           fix: 'Set indexer.enabled = true and restart.',
         })
-      const coverage = (await running.call('indexer-query', { query: COVERAGE, format: 'JSONEachRow' })) as {
-        ok: boolean
-        text?: string
-      } | null
-      const rows =
-        coverage?.ok === true
-          ? (coverage.text ?? '')
-              .trim()
-              .split('\n')
-              .filter((line) => line !== '')
-          : []
+      const coverage = await running.call('indexer-query', { query: COVERAGE, format: 'JSONEachRow' })
+      const text = coverage?.ok === true ? coverage.text : ''
+      const rows = text
+        .trim()
+        .split('\n')
+        .filter((line) => line !== '')
       return { body: { ...(toWireJson(status) as object), coverage: rows.map((line) => JSON.parse(line) as unknown) } }
     },
 
     async senderStats() {
-      const stats = (await running.call('tip-stats')) as { accepted?: number } | null
+      const stats = await running.call('tip-stats')
       if (stats?.accepted === undefined)
         throw new ServiceError('not-found', 'the running process has no sender', {
           fix: 'Set sender.enabled = true and restart.',

@@ -27,7 +27,7 @@ export type FastPathServerDeps = {
 }
 
 export type FastPathServer = {
-  take(socket: Socket): void
+  handleConnection(socket: Socket): void
   /** Closes the connections without a request under way. */
   closeIdle(): void
   /** Closes those past their deadline; called once a second by the server. */
@@ -54,7 +54,7 @@ export function createFastPathServer(options: FastPathServerOptions, deps: FastP
     onError: (error, requestId) => log.error({ err: error, request_id: requestId }, 'request handler failed'),
   }
   return {
-    take: (socket) => void connections.add(new FastPathConnection(socket, context)),
+    handleConnection: (socket) => void connections.add(new FastPathConnection(socket, context)),
     closeIdle() {
       for (const connection of connections) if (connection.isIdle) connection.close()
     },

@@ -164,7 +164,7 @@ test('handles no request behind a response that closes the connection', async ()
   })
   // A stream that ends before it is destroyed, as a socket with unsent bytes does.
   const [near, far] = duplexPair()
-  server.takeConnection(far as Socket)
+  server.handleConnection(far as Socket)
   near.write(GET.replace('/', '/1') + GET.replace('/', '/2'))
   const text = String(Buffer.concat(await near.toArray()))
   for (let turns = 0; turns < 10; turns++) await new Promise((resolve) => void setImmediate(resolve))

@@ -111,7 +111,7 @@ export function handOverInTurn(
   http: Server,
   queue: Pick<PipelineQueue, 'underWay'>,
   event: 'upgrade' | 'connect',
-  take: (request: IncomingMessage, socket: Duplex, head: Buffer) => void,
+  handle: (request: IncomingMessage, socket: Duplex, head: Buffer) => void,
 ): void {
   const last = new WeakMap<Duplex, ServerResponse>()
   http.on('request', (request: IncomingMessage, response: ServerResponse) => last.set(request.socket, response))
@@ -120,7 +120,7 @@ export function handOverInTurn(
     // Where a body is still to come, the runtime hands over a stream around the connection.
     const connection = request.socket
     const earlier = last.get(connection)
-    if (earlier === undefined || earlier.closed) return take(request, socket, head)
+    if (earlier === undefined || earlier.closed) return handle(request, socket, head)
     // The runtime has removed its own listener: a response that waits for its reader would wait for ever.
     const onDrain = (): void => {
       const response = queue.underWay(connection)
@@ -129,7 +129,7 @@ export function handOverInTurn(
     connection.on('drain', onDrain)
     earlier.once('close', () => {
       connection.off('drain', onDrain)
-      if (earlier.writableFinished && earlier.shouldKeepAlive && !socket.destroyed) take(request, socket, head)
+      if (earlier.writableFinished && earlier.shouldKeepAlive && !socket.destroyed) handle(request, socket, head)
       else socket.destroy()
     })
   })

@@ -246,7 +246,7 @@ test('onConnection may read a connection first and hand it over', async () => {
         seen = String(chunk)
         socket.pause()
         socket.unshift(chunk)
-        server.takeConnection(socket)
+        server.handleConnection(socket)
         socket.resume()
       })
     },

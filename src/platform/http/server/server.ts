@@ -55,7 +55,7 @@ export type HttpServerDeps = {
   onUpgrade?: ((request: IncomingMessage, socket: Duplex, head: Buffer) => void) | undefined
   /**
    * Receives each new connection before HTTP does, for an endpoint with a parser of its own. It passes other connections to
-   * `HttpServer.takeConnection`.
+   * `HttpServer.handleConnection`.
    */
   onConnection?: ((socket: Socket) => void) | undefined
   isForOperator?: boolean | undefined
@@ -69,7 +69,7 @@ export type HttpServer = AsyncDisposable & {
   readonly draining: boolean
   connections(): number
   /** Gives HTTP a connection that `onConnection` received. Bytes already read go back by `socket.unshift` first. */
-  takeConnection(socket: Socket): void
+  handleConnection(socket: Socket): void
   /** From now on every response has `connection: close`; connections are still accepted. */
   beginLameDuck(): void
   /**
@@ -167,8 +167,8 @@ export async function startHttpServer(given: HttpServerOptions, deps: HttpServer
       onConnection(socket) {
         stalls.watch(socket)
         if (deps.onConnection) deps.onConnection(socket)
-        else if (fastPath) fastPath.take(socket)
-        else takeConnection(socket)
+        else if (fastPath) fastPath.handleConnection(socket)
+        else handleConnection(socket)
       },
     }),
   )
@@ -180,7 +180,7 @@ export async function startHttpServer(given: HttpServerOptions, deps: HttpServer
   opening.use(sweep)
   const opened = opening.move()
 
-  function takeConnection(socket: Socket): void {
+  function handleConnection(socket: Socket): void {
     http.emit('connection', socket)
   }
 
@@ -217,7 +217,7 @@ export async function startHttpServer(given: HttpServerOptions, deps: HttpServer
       return draining
     },
     connections: () => listener.connections(),
-    takeConnection,
+    handleConnection,
     beginLameDuck,
     drain,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),

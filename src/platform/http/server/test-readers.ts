@@ -82,20 +82,20 @@ export async function startHttpReaders(clock: Clock): Promise<HttpReaders> {
       isDraining: () => false,
       handOver(socket) {
         handed.add(socket)
-        server.takeConnection(socket)
+        server.handleConnection(socket)
       },
     },
   )
 
   async function run(
     chunks: readonly Buffer[],
-    take: (socket: Socket) => void,
+    handleConnection: (socket: Socket) => void,
   ): Promise<ReadResult & { socket: object }> {
     const [client, socket] = duplexPair()
     const requests: ReadRequest[] = []
     seen.set(socket, requests)
     const text = readAll(client)
-    take(socket as unknown as Socket)
+    handleConnection(socket as unknown as Socket)
     for (const chunk of chunks) {
       client.write(chunk)
       // Responses are written at the end of turns: waiting makes the order deterministic.
@@ -108,10 +108,10 @@ export async function startHttpReaders(clock: Clock): Promise<HttpReaders> {
 
   return {
     async fastPath(chunks) {
-      const { socket, ...result } = await run(chunks, fastPath.take)
+      const { socket, ...result } = await run(chunks, fastPath.handleConnection)
       return { ...result, handedOver: handed.has(socket) }
     },
-    node: (chunks) => run(chunks, server.takeConnection),
+    node: (chunks) => run(chunks, server.handleConnection),
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   }
 }

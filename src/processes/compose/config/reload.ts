@@ -10,19 +10,20 @@ import { assertValidConfig, secretRefsOf } from './faults.ts'
 import { mergedNames } from './merged-nodes.ts'
 import type { Settings } from './settings.ts'
 
-export type Reload = () => Promise<{ changed: string[]; needRestart: string[]; message: string[] }>
+export type Reloaded = { changed: string[]; needRestart: string[]; message: string[] }
+export type Reload = () => Promise<Reloaded>
 
-type ReloadDeps = {
+export type ReloadDeps = {
   readonly log: Logger
   readonly readSettings: () => Promise<Settings>
   readonly env: NodeJS.ProcessEnv
   /** The sections that a restart with this configuration would check. */
   readonly checkedSectionsOf: (config: Config) => readonly ConfigSection[]
-  readonly setPlans?: (plans: Plans) => void
+  readonly setPlans?: ((plans: Plans) => void) | undefined
   /** Applies the log level in the threads. */
-  readonly setLogLevel?: (level: string) => void
+  readonly setLogLevel?: ((level: string) => void) | undefined
   /** The sections that this process uses, besides the addresses that customers use; all where it is missing. */
-  readonly usedSections?: readonly string[]
+  readonly usedSections?: readonly string[] | undefined
   /** Applies the upstream nodes and reads their secrets again; undefined where the new list needs a restart. Rejects, and changes nothing, for invalid ones. */
   readonly setNodes: (next: Settings) => Promise<readonly NodeChange[]> | undefined
   /** Applies `admin.oidc`; undefined where this process has no admin API. */

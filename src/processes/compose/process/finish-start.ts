@@ -11,7 +11,7 @@ export type StartedParts = {
   /** Everything the process opened. */
   readonly opened: AsyncDisposableStack
   /** Names the access store in the log. */
-  readonly store?: string
+  readonly store?: string | undefined
 }
 
 /** The last step of every process: registers how it drains and closes, reports ready, and logs where it listens. */

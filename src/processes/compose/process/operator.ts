@@ -1,6 +1,6 @@
 import { type AccessSnapshot, Snapshot } from '../../../access/snapshot/snapshot.ts'
 import { printAddressPort } from '../../../platform/net/ip-range.ts'
-import { type ControlMethods, openControlSocket } from '../../../platform/process/control-socket.ts'
+import { openControlSocket } from '../../../platform/process/control-socket.ts'
 import { announceProcess } from '../../../platform/process/running-processes.ts'
 import { createLogTap } from '../../../platform/telemetry/log-tap.ts'
 import type { MetricsView } from '../../../platform/telemetry/metrics-view.ts'
@@ -13,6 +13,7 @@ import type { Rendered } from '../documents/documents.ts'
 import { type OperatorUpstreams, upstreamMethods } from '../services/upstreams.ts'
 import { createTopReport } from '../top/report.ts'
 import type { UsageWatch } from '../top/usage-watch.ts'
+import type { ControlMethodsOf, ControlProtocol } from './control-protocol.ts'
 import { logLines, parseLogRequest } from './log-lines.ts'
 import type { ProcessContext } from './open-process.ts'
 import { createSettingsReport } from './settings-report.ts'
@@ -22,7 +23,7 @@ type Address = { readonly host: string; readonly port: number }
 
 export type OperatorDeps = ProcessContext<never> & {
   /** The sections of the configuration that a process of one service uses. */
-  readonly sections?: readonly ConfigSection[]
+  readonly sections?: readonly ConfigSection[] | undefined
   /** What the process listens on, by the name in `sluice status`. Undefined for a service that is disabled. */
   readonly addresses: Readonly<Record<string, Address | undefined>>
   /** What to know about a service, by the same name. */
@@ -44,27 +45,21 @@ export type OperatorDeps = ProcessContext<never> & {
   readonly onDocuments?: (rendered: Rendered) => void
   /** The metrics of all threads; by default those of `registry` alone. */
   readonly metrics?: MetricsView
-  /** Control methods of the services in this process. */
-  readonly methods?: ControlMethods
+  /** Control methods of the services in this process, and its reload. */
+  readonly methods: ServiceMethods
 }
+
+/** Of every process. */
+type OperatorMethod = 'status' | 'settings' | 'top' | 'logs' | 'drain' | keyof ReturnType<typeof upstreamMethods>
+type ServiceMethods = Partial<ControlMethodsOf<Exclude<keyof ControlProtocol, OperatorMethod>>>
 
 export type Operator = AsyncDisposable & {
   readonly services: StatusReport['services']
   /** With the ports in use. */
   readonly endpoints: Endpoints
   /** What the control socket serves, for other interfaces of the operator. */
-  readonly methods: ControlMethods
+  readonly methods: ControlMethodsOf<OperatorMethod> & ServiceMethods
   beginLameDuck(): void
-}
-
-/** The response to `drain`. */
-export type Draining = {
-  readonly draining: true
-  readonly pid: number
-  /** Whether the process leaves a stop report. */
-  readonly reportsStop: boolean
-  /** Usage rows that are not in the store yet. */
-  readonly waitingRows: number
 }
 
 const NO_USAGE: Pick<UsageWatch, 'active' | 'of'> = { active: () => [], of: () => ({ calls: 0, units: 0, refused: 0 }) }
@@ -104,7 +99,7 @@ export async function openOperator(settings: Settings, deps: OperatorDeps): Prom
   })
   const runs = (name: string): boolean => deps.addresses[name] !== undefined
   const tap = deps.logTap ?? createLogTap({ write() {} })
-  const methods: ControlMethods = {
+  const methods: Operator['methods'] = {
     status,
     settings: createSettingsReport(settings, deps.env, endpoints, deps.sections),
     top: createTopReport({
@@ -133,12 +128,7 @@ export async function openOperator(settings: Settings, deps: OperatorDeps): Prom
       // In the next turn of the event loop, so that the response is written before the control socket closes.
       clock.setTimer(0, () => lifecycle.stop('sluice drain'))
       const waitingRows = openedAccess?.access.usage.state().waitingRows ?? 0
-      return {
-        draining: true,
-        pid: process.pid,
-        reportsStop: openedAccess !== undefined,
-        waitingRows,
-      } satisfies Draining
+      return { draining: true, pid: process.pid, reportsStop: openedAccess !== undefined, waitingRows }
     },
     ...upstreamMethods(upstreams),
     ...deps.methods,

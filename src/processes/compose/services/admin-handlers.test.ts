@@ -47,7 +47,7 @@ test('the handlers of a process show its handover card once, its control methods
       endpoints: { rpc: 'http://rpc.example:8899', missing: [] },
       methods: {
         top: () => top,
-        'connection-close': (params) => ({ found: (params as { name: string }).name === 'c1' }),
+        'connection-close': ({ name }) => ({ found: name === 'c1' }),
       },
     }),
   })

@@ -1,6 +1,8 @@
+import assert from 'node:assert/strict'
 import type { AccessService } from '../../../access/service.ts'
 import type { AccessStore } from '../../../access/store/store.ts'
 import { createHandlers } from '../../../admin/api/handlers/handlers.ts'
+import type { RunningProtocol } from '../../../admin/api/handlers/running.ts'
 import { billingHandlers } from '../../../admin/billing/handlers.ts'
 import type { Billing } from '../../../admin/billing/service.ts'
 import { noticeHandlers } from '../../../admin/notices/handlers.ts'
@@ -17,7 +19,7 @@ import type { Settings } from '../config/settings.ts'
 import { shredReportHandler } from './shred-report.ts'
 import { checkDestination } from './shreds.ts'
 
-type AdminHandlerDeps = {
+export type AdminHandlerDeps = {
   readonly store: AccessStore
   readonly access: Pick<AccessService, 'snapshot' | 'plans' | 'monthUnits'>
   readonly random: Random
@@ -28,8 +30,10 @@ type AdminHandlerDeps = {
   /** Undefined where notices have no receiver. */
   readonly notices?: Pick<Notices, 'list' | 'test'> | undefined
   /** Endpoints and control methods of the process. They are known after the admin API listens, since they report its address: undefined until then. */
-  readonly operator: () => { readonly endpoints: Endpoints; readonly methods: ControlMethods } | undefined
+  readonly operator: () => RunningOperator | undefined
 }
+
+type RunningOperator = { readonly endpoints: Endpoints; readonly methods: Partial<ControlMethods<RunningProtocol>> }
 
 /** The handlers of the admin API, on what this process has. */
 export function openAdminHandlers(settings: Settings, deps: AdminHandlerDeps) {
@@ -54,11 +58,13 @@ export function openAdminHandlers(settings: Settings, deps: AdminHandlerDeps) {
     checkDestination: (address) => checkDestination(address, settings),
     checkNodeAddresses: (addresses) => checkNodeAddresses(addresses, nodesOptions().allowPrivate),
     running: {
-      async call(method, params) {
+      async call(method, ...[params]) {
         const opened = operator()
         if (opened === undefined)
           throw new ServiceError('busy', 'the process is starting', { fix: 'Retry in a second.' })
-        return (await opened.methods[method]?.(params, { signal: new AbortController().signal })) ?? null
+        const run = opened.methods[method]
+        assert(run !== undefined, `the process has the control method ${method}`)
+        return run(params, { signal: new AbortController().signal })
       },
       monthUnits: access.monthUnits,
     },

@@ -9,10 +9,37 @@ import type { StaticFiles } from '../../../platform/http/server/static-file.ts'
 import { isLoopbackHost } from '../../../platform/net/listener.ts'
 import { listenerOf } from '../config/listener.ts'
 import type { Settings } from '../config/settings.ts'
+import { openConsole } from '../pages/console.ts'
 import { currentActor } from '../process/deps.ts'
+import type { Operator } from '../process/operator.ts'
 import type { ServiceContext } from '../process/service-context.ts'
+import { type AdminHandlerDeps, openAdminHandlers } from './admin-handlers.ts'
 
-export type AdminParts = {
+/** The admin API in the control plane, which is opened after all services. */
+export type AdminPart = {
+  /** Applies `admin.oidc` of a reload. */
+  readonly setSignIn: ConfiguredSignIn['apply']
+  /** The operator's side reports the address of the API, so it is undefined until that listens. */
+  open(operator: () => Operator | undefined): Promise<HttpServer>
+}
+
+export function createAdminPart(
+  settings: Settings,
+  context: ServiceContext<'admin'>,
+  deps: Omit<AdminHandlerDeps, 'operator' | 'random'>,
+): AdminPart {
+  const oidc = openSignIn(settings, context)
+  return {
+    setSignIn: oidc.apply,
+    async open(operator) {
+      const handlers = openAdminHandlers(settings, { ...deps, random: context.random, operator })
+      const { page } = await openConsole({ log: context.log })
+      return openAdmin(settings, context, { store: deps.store, handlers, oidc, page })
+    },
+  }
+}
+
+type AdminParts = {
   readonly store: AccessStore
   /** What the process can do; other routes respond with 501. */
   readonly handlers: Partial<AdminHandlers>
@@ -22,7 +49,7 @@ export type AdminParts = {
 }
 
 /** Sign-in with OpenID Connect, as `admin.oidc` has it; a reload applies the section again. */
-export function openSignIn(
+function openSignIn(
   { config: { admin }, loaded: { folder } }: Settings,
   { clock, random, env }: Pick<ServiceContext<'admin'>, 'clock' | 'random' | 'env'>,
 ): ConfiguredSignIn {
@@ -33,8 +60,7 @@ export function openSignIn(
   })
 }
 
-/** The admin API, in the control plane. */
-export function openAdmin(
+function openAdmin(
   { config: { admin }, loaded: { folder } }: Settings,
   { log, clock, random, env, registry, listenerMetrics, documents }: ServiceContext<'admin'>,
   { store, handlers, page, oidc }: AdminParts,

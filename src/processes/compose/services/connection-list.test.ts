@@ -5,6 +5,7 @@ import { createManualClock } from '../../../core/clock.ts'
 import { createConnections } from '../../../gateway/account/connections.ts'
 import type { Gateway } from '../../../gateway/service.ts'
 import { makeTestFolder } from '../../../platform/files/test-folder.ts'
+import type { ControlMethods } from '../../../platform/process/control-socket.ts'
 import { secureRandom } from '../../../platform/process/random.ts'
 import type { SupervisedThread } from '../threads/supervised-thread.ts'
 import { connectionMethods } from './gateway-threads.ts'
@@ -17,18 +18,18 @@ test('the list of a subscription has its newest connections too, of every thread
   const clock = createManualClock(Date.UTC(2027, 0, 1))
   const registries = [1, 2].map(() => createConnections({ clock, random: secureRandom }))
   const threads = registries.map((connections) => {
-    const methods = gatewayMethods({ connections } as Gateway)
+    const methods: ControlMethods = gatewayMethods({ connections } as Gateway)
     return {
       isRunning: true,
       call: async (_name: string, request: unknown) => {
         const { method, params } = request as { method: string; params: unknown }
-        return methods[method]?.(params, { signal: new AbortController().signal })
+        return methods[method]?.(params as never, { signal: new AbortController().signal })
       },
     }
   })
-  const control = connectionMethods(threads as unknown as readonly SupervisedThread[])
+  const control: ControlMethods = connectionMethods(threads as unknown as readonly SupervisedThread[])
   const call = async (method: string, params?: unknown) =>
-    control[method]?.(params, { signal: new AbortController().signal })
+    control[method]?.(params as never, { signal: new AbortController().signal }) as never
   await using api = await openHandlers(folder.path, { call })
   await api.call('customerAdd', { body: { name: 'acme', contact: '' } })
   const open = async (name: string, counts: readonly number[]) => {

@@ -1,13 +1,12 @@
 import { availableParallelism } from 'node:os'
 import { portOf } from '../../../contract/listen-address.ts'
 import { isServiceError } from '../../../core/error.ts'
-import type { ConnectionReport, OperatorConnectionReport } from '../../../gateway/account/connections.ts'
 import { reservePort } from '../../../platform/net/reserve-port.ts'
-import type { ControlMethods } from '../../../platform/process/control-socket.ts'
 import type { NodeStreamsMemory } from '../../../shreds/decoded/node-streams/follow-nodes.ts'
 import type { Config } from '../config/config.ts'
 import { listenerOf, withPort } from '../config/listener.ts'
 import type { Settings } from '../config/settings.ts'
+import type { ConnectionList, ControlMethodsOf, GatewayControlProtocol } from '../process/control-protocol.ts'
 import type { AccountMethods } from '../threads/protocol.ts'
 import type { Address } from '../threads/start-data.ts'
 import type { SupervisedThread } from '../threads/supervised-thread.ts'
@@ -21,7 +20,7 @@ export type GatewayThreads = AsyncDisposable & {
   readonly grpc: Address
   /** Undefined where it is not configured. */
   readonly entries: Address | undefined
-  readonly methods: ControlMethods
+  readonly methods: ControlMethodsOf<'connections' | 'connection-close'>
   beginLameDuck(): void
   drain(deadlineMs: number): Promise<void>
 }
@@ -118,9 +117,10 @@ async function openOnPorts(
         methods: {
           ...accountMethods,
           'decoded-report': () => decoded?.report(),
-          'connections-in-other-threads': (subscription) =>
-            collect<ConnectionReport>(othersOf(name), 'connections-of', { subscription }),
-          'close-in-other-threads': (connection) => isFound(othersOf(name), 'close-connection-of', connection),
+          'connections-in-other-threads': async (subscription) =>
+            (await gather(othersOf(name), 'connections-of', { subscription })).flat(),
+          'close-in-other-threads': async (connection) =>
+            (await gather(othersOf(name), 'close-connection-of', connection)).includes(true),
         },
       })
       opening.use(thread)
@@ -168,17 +168,18 @@ export function createPortReserve(
 }
 
 /** What the operator does with the connections of all gateway threads. */
-export function connectionMethods(threads: readonly CalledThread[]): ControlMethods {
+export function connectionMethods(
+  threads: readonly CalledThread[],
+): ControlMethodsOf<'connections' | 'connection-close'> {
   return {
-    connections: async (params) => mergeConnections(await gather<ConnectionList>(threads, 'connections', params)),
-    'connection-close': async (params) => ({
-      found: (await gather<{ found: boolean }>(threads, 'connection-close', params)).some(({ found }) => found),
+    connections: async (filter) => mergeConnections(await gather(threads, 'connections', filter)),
+    'connection-close': async (connection) => ({
+      found: (await gather(threads, 'connection-close', connection)).some(({ found }) => found),
     }),
   }
 }
 
 type CalledThread = Pick<SupervisedThread, 'isRunning' | 'call'>
-type ConnectionList = { readonly total: number; readonly connections: readonly OperatorConnectionReport[] }
 
 /** The oldest first, and the total. */
 function mergeConnections(lists: readonly ConnectionList[]): ConnectionList {
@@ -190,19 +191,16 @@ function mergeConnections(lists: readonly ConnectionList[]): ConnectionList {
 }
 
 /** The results of the threads that reply. One that is being restarted has no connections. */
-async function gather<Result>(threads: readonly CalledThread[], method: string, params: unknown): Promise<Result[]> {
+async function gather<Method extends keyof GatewayControlProtocol>(
+  threads: readonly CalledThread[],
+  method: Method,
+  ...[params]: Parameters<GatewayControlProtocol[Method]>
+): Promise<ReturnType<GatewayControlProtocol[Method]>[]> {
+  type Result = ReturnType<GatewayControlProtocol[Method]>
   const results = await Promise.allSettled(
     threads
       .filter(({ isRunning }) => isRunning)
       .map((thread) => thread.call('control', { method, params }, LIST_MS) as Promise<Result>),
   )
   return results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
-}
-
-async function collect<Item>(threads: readonly SupervisedThread[], method: string, params: unknown): Promise<Item[]> {
-  return (await gather<Item[]>(threads, method, params)).flat()
-}
-
-async function isFound(threads: readonly SupervisedThread[], method: string, params: unknown): Promise<boolean> {
-  return (await gather<boolean>(threads, method, params)).includes(true)
 }

@@ -1,9 +1,9 @@
-import type { NodeState } from '../../../upstreams/node.ts'
+import type { NodeState } from '../../../contract/node-states.ts'
 import type { NodeStatus } from '../../../upstreams/status.ts'
 
-/** From the best to the worst. */
-const STATES: readonly NodeState[] = ['healthy', 'drained', 'lagging', 'failing']
-const BREAKERS: readonly NodeStatus['breaker'][] = ['closed', 'half-open', 'open']
+/** The higher the worse. */
+const STATE_SEVERITY: Readonly<Record<NodeState, number>> = { healthy: 0, drained: 1, lagging: 2, failing: 3 }
+const BREAKER_SEVERITY: Readonly<Record<NodeStatus['breaker'], number>> = { closed: 0, 'half-open': 1, open: 2 }
 
 /**
  * The nodes over all threads. Each thread has its own connections and its own view: calls and connections are added up, of the state and the circuit
@@ -23,7 +23,7 @@ export function mergeNodeStatus(
 }
 
 function mergeTwo(a: NodeStatus, b: NodeStatus): NodeStatus {
-  const worse = STATES.indexOf(b.state) > STATES.indexOf(a.state) ? b : a
+  const worse = STATE_SEVERITY[b.state] > STATE_SEVERITY[a.state] ? b : a
   return {
     name: a.name,
     owner: a.owner,
@@ -32,7 +32,7 @@ function mergeTwo(a: NodeStatus, b: NodeStatus): NodeStatus {
     slot: Math.max(a.slot, b.slot),
     lagSlots: Math.max(a.lagSlots, b.lagSlots),
     latencyMs: b.latencyMs === null ? a.latencyMs : Math.max(a.latencyMs ?? 0, b.latencyMs),
-    breaker: BREAKERS.indexOf(b.breaker) > BREAKERS.indexOf(a.breaker) ? b.breaker : a.breaker,
+    breaker: BREAKER_SEVERITY[b.breaker] > BREAKER_SEVERITY[a.breaker] ? b.breaker : a.breaker,
     callsInFlight: a.callsInFlight + b.callsInFlight,
     recentCalls: a.recentCalls + b.recentCalls,
     recentFailures: a.recentFailures + b.recentFailures,

@@ -12,12 +12,12 @@ import { resolveSecret } from '../../../platform/config/secret-ref.ts'
 import { writeFileAtomic } from '../../../platform/files/atomic.ts'
 import { readIfThere } from '../../../platform/files/optional.ts'
 import { childEnv } from '../../../platform/process/child.ts'
-import type { ControlMethods } from '../../../platform/process/control-socket.ts'
 import { createTimeSlices } from '../../../platform/process/time-slices.ts'
 import type { MetricsView } from '../../../platform/telemetry/metrics-view.ts'
 import type { Shreds } from '../../../shreds/service.ts'
 import type { NodeStatus } from '../../../upstreams/status.ts'
 import type { Settings } from '../config/settings.ts'
+import type { ControlMethodsOf } from '../process/control-protocol.ts'
 import { lastBackupMs } from '../process/last-backup.ts'
 import type { ProcessContext } from '../process/open-process.ts'
 import { VERSION } from '../process/version.ts'
@@ -97,7 +97,7 @@ export function observe(
 const LISTED_MAX = 200
 
 /** The control methods of notices; `undefined` where no receiver is configured. */
-export function noticeMethods(notices: Notices | undefined): ControlMethods {
+export function noticeMethods(notices: Notices | undefined): ControlMethodsOf<'notices' | 'notice-test'> {
   const opened = () => {
     if (notices !== undefined) return notices
     throw new ServiceError('wrong-state', NO_RECEIVER.message, { fix: NO_RECEIVER.fix })

@@ -6,13 +6,11 @@ import { offeredProducts } from '../../../contract/product-options.ts'
 import type { Clock } from '../../../core/clock.ts'
 import { ServiceError } from '../../../core/error.ts'
 import { parseAddressPort } from '../../../platform/net/ip-range.ts'
-import type { ControlMethods } from '../../../platform/process/control-socket.ts'
 import { ownAddresses } from '../../../platform/udp/socket.ts'
-import type { TableNodes } from '../../../shreds/decoded/node-lookup-tables.ts'
-import type { LookupTableSource } from '../../../shreds/decoded/service.ts'
+import type { FollowedLookupTables, TableNodes } from '../../../shreds/decoded/node-lookup-tables.ts'
 import { type DestinationRules, refusalOf, refusalReason } from '../../../shreds/destinations/rules.ts'
 import { parseListen } from '../../../shreds/options.ts'
-import { type LeaderSchedule, type Shreds, startShreds } from '../../../shreds/service.ts'
+import { type Shreds, startShreds } from '../../../shreds/service.ts'
 import { createCallNode } from '../../../upstreams/call-node.ts'
 import type { SlotLengthLearner } from '../../../upstreams/slot-length.ts'
 import type { Upstream } from '../../../upstreams/upstream.ts'
@@ -20,18 +18,27 @@ import type { Config } from '../config/config.ts'
 import { mergedNames } from '../config/merged-nodes.ts'
 import { isUnconfigured } from '../config/served.ts'
 import type { Settings } from '../config/settings.ts'
+import type { ControlMethodsOf } from '../process/control-protocol.ts'
 import { currentActor } from '../process/deps.ts'
 import type { ProcessContext } from '../process/open-process.ts'
 import type { DecodedPart } from './gateway-threads.ts'
+import { createLeaderSchedule } from './leader-schedule.ts'
 
 export type ShredsPartDeps = ProcessContext<never> & {
   readonly store: AccessStore
   readonly access: Access
-  readonly leaders: LeaderSchedule
   /** Learns from the nodes of the process where it has some. */
   readonly slotLength: SlotLengthLearner
   readonly hasNodes: boolean
-  readonly lookupTables?: LookupTableSource | undefined
+  /** Whether ShredStream Decoded, where it is offered, runs in this process. */
+  readonly mayDecode: boolean
+}
+
+/** ShredStream Raw with what it needs from nodes. They are opened after it: the embedded chain sends its shreds to it. */
+export type ShredsPart = AsyncDisposable & {
+  readonly shreds: Shreds
+  /** Reads the leader schedule and lookup tables from these nodes, until it is closed. */
+  follow(upstream: Upstream): Disposable
 }
 
 /** Identifies the shreds that pass among the sources from which the length of a slot is learned. */
@@ -41,19 +48,23 @@ const RELAY_AS_SLOT_SOURCE = {}
 export const REPORT_FILE = ['shreds', 'reports.db'] as const
 
 /** ShredStream Raw as the `shreds` section of the configuration sets it up. */
-export async function openShreds(settings: Settings, deps: ShredsPartDeps): Promise<Shreds> {
-  const { state, store, env, clock, random, slotLength, hasNodes } = deps
+export async function openShreds(settings: Settings, deps: ShredsPartDeps): Promise<ShredsPart> {
+  const { config } = settings
+  const { state, store, env, clock, random, slotLength, hasNodes, mayDecode } = deps
   await state.folder(REPORT_FILE[0])
-  const { destinations } = settings.config.shreds
-  return startShreds(
+  const leaders = createLeaderSchedule()
+  const lookupTables = mayDecode && decodesShreds(config) ? await createLookupTables() : undefined
+  const shreds = await startShreds(
     {
-      ...settings.config.shreds,
-      destinations: { ...destinations, allowLoopback: isLoopbackAllowed(settings) },
-      isDecoding: deps.lookupTables !== undefined && decodesShreds(settings.config),
-      isMerging: deps.lookupTables !== undefined && mergesNodes(settings.config),
+      ...config.shreds,
+      destinations: { ...config.shreds.destinations, allowLoopback: isLoopbackAllowed(settings) },
+      isDecoding: lookupTables !== undefined,
+      isMerging: lookupTables !== undefined && mergesNodes(config),
     },
     {
       ...deps,
+      leaders,
+      lookupTables,
       slotLength: {
         ms: slotLength.ms,
         onChange: slotLength.onChange,
@@ -67,10 +78,28 @@ export async function openShreds(settings: Settings, deps: ShredsPartDeps): Prom
       },
     },
   )
+  return {
+    shreds,
+    follow(upstream) {
+      const log = deps.log.child({ part: 'shreds' })
+      using following = new DisposableStack()
+      following.use(leaders.follow(upstream, { clock, log }))
+      if (lookupTables !== undefined)
+        following.use(lookupTables.follow(tableNodesOf(upstream, clock), { ...deps, log }))
+      return following.move()
+    },
+    [Symbol.asyncDispose]: () => shreds[Symbol.asyncDispose](),
+  }
+}
+
+/** Loaded only where it is used: it brings the protocol of gRPC nodes. */
+async function createLookupTables(): Promise<FollowedLookupTables> {
+  const { createLookupTableSource } = await import('../../../shreds/decoded/node-lookup-tables.ts')
+  return createLookupTableSource()
 }
 
 /** Whether ShredStream Decoded is offered and shreds are received. */
-export function decodesShreds({ shreds, products }: Config): boolean {
+function decodesShreds({ shreds, products }: Config): boolean {
   return shreds.enabled && offeredProducts(products).has('shreds-decoded')
 }
 
@@ -97,7 +126,7 @@ export function tableNodesOf(upstream: Upstream, clock: Clock): TableNodes {
   }
 }
 
-export function shredsMethods(shreds: Shreds | undefined): ControlMethods {
+export function shredsMethods(shreds: Shreds | undefined): ControlMethodsOf<'shreds' | 'decoded'> {
   return { shreds: () => shreds?.status() ?? null, decoded: () => shreds?.decodedReport() ?? null }
 }
 

@@ -1,6 +1,5 @@
 import { ServiceError } from '../../../core/error.ts'
 import type { Localnet } from '../../../localnet/service.ts'
-import type { ControlMethods } from '../../../platform/process/control-socket.ts'
 import type { NodesOptions } from '../../../upstreams/node-spec.ts'
 import type { NodeChange } from '../../../upstreams/pool/members.ts'
 import type { StartProbing } from '../../../upstreams/probes/shared-probes.ts'
@@ -8,6 +7,7 @@ import { startUpstreams, type Upstreams } from '../../../upstreams/service.ts'
 import type { SlotLengthLearner } from '../../../upstreams/slot-length.ts'
 import type { Config } from '../config/config.ts'
 import type { Settings } from '../config/settings.ts'
+import type { ControlMethodsOf } from '../process/control-protocol.ts'
 import type { ServiceContext, ServiceSettings } from '../process/service-context.ts'
 import type { ThreadHost } from '../threads/thread-host.ts'
 import type { ThreadContext } from '../threads/thread-main.ts'
@@ -50,7 +50,18 @@ export function assertHasNode({ config }: Settings, command: string): void {
   })
 }
 
-/** Applies the nodes of a reloaded configuration. The embedded chain starts and stops only with the process. */
+/** Applies the nodes of a reloaded configuration in such a process. */
+export function reloadListedNodes(
+  command: string,
+  reload: (options: NodesOptions) => Promise<readonly NodeChange[]>,
+): (next: Settings) => Promise<readonly NodeChange[]> {
+  return (next) => {
+    assertHasNode(next, command)
+    return reload(next.config.upstreams)
+  }
+}
+
+/** The same in `serve`. The embedded chain starts and stops only with the process. */
 export function reloadNodes(
   started: Config,
   upstreams: Upstreams,
@@ -102,18 +113,15 @@ export function upstreamsOfThreads(
   }
 }
 
-export function upstreamMethods(upstreams: OperatorUpstreams | undefined): ControlMethods {
+export function upstreamMethods(
+  upstreams: OperatorUpstreams | undefined,
+): ControlMethodsOf<'upstreams' | 'upstream-drain' | 'upstream-undrain'> {
   return {
     async upstreams() {
       await upstreams?.refresh?.()
       return upstreams?.status() ?? []
     },
-    'upstream-drain': (params) => ({ found: upstreams?.drain(nameParam(params)) ?? false }),
-    'upstream-undrain': (params) => ({ found: upstreams?.undrain(nameParam(params)) ?? false }),
+    'upstream-drain': ({ name }) => ({ found: upstreams?.drain(name) ?? false }),
+    'upstream-undrain': ({ name }) => ({ found: upstreams?.undrain(name) ?? false }),
   }
-}
-
-/** The `name` that a control call carries. */
-export function nameParam(params: unknown): string {
-  return typeof params === 'object' && params !== null && 'name' in params ? String(params.name) : ''
 }

@@ -7,6 +7,7 @@ import { type Clock, createManualClock } from '../../../core/clock.ts'
 import { isServiceError } from '../../../core/error.ts'
 import { createSharedLimits } from '../../../gateway/limits.ts'
 import { systemClock } from '../../../platform/process/clock.ts'
+import type { ControlMethods } from '../../../platform/process/control-socket.ts'
 import { createMemoryCells } from '../../../platform/process/memory-cells.ts'
 import { secureRandom } from '../../../platform/process/random.ts'
 import { until } from '../../../platform/process/test-wait.ts'
@@ -120,9 +121,12 @@ test('a thread serves: calls, log lines with its name, faults, refusals, lame du
   assert.equal(await thread.control('lame-duck', undefined), true)
   await thread.drain(250)
   assert.equal(lines.find(({ msg }) => msg === 'drained')?.['deadlineMs'], 250)
-  const local = { echo: () => 'not running' }
-  assert.equal(await methodsOf(thread, local)['echo']?.('x', { signal: new AbortController().signal }), 'x')
-  assert.equal(methodsOf(undefined, local)['echo']?.('x', { signal: new AbortController().signal }), 'not running')
+  const local: ControlMethods = { echo: () => 'not running' }
+  assert.equal(await methodsOf(thread, local)['echo']?.('x' as never, { signal: new AbortController().signal }), 'x')
+  assert.equal(
+    methodsOf(undefined, local)['echo']?.('x' as never, { signal: new AbortController().signal }),
+    'not running',
+  )
 })
 
 test('closing a thread closes its service first', async (t) => {

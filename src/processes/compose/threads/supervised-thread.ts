@@ -183,9 +183,13 @@ export async function startSupervisedThread(
 }
 
 /** The control methods of a service, run in its thread. `local` are the methods without the service, used where it does not run. */
-export function methodsOf(thread: SupervisedThread | undefined, local: ControlMethods): ControlMethods {
+export function methodsOf<Methods extends ControlMethods>(
+  thread: SupervisedThread | undefined,
+  local: Methods,
+): Methods {
   if (thread === undefined) return local
-  return Object.fromEntries(
+  const forwarded: ControlMethods = Object.fromEntries(
     Object.keys(local).map((method) => [method, (params: unknown) => thread.control(method, params)]),
   )
+  return forwarded as Methods
 }

@@ -1,10 +1,5 @@
-import assert from 'node:assert/strict'
-import type { AccessService } from '../../../access/service.ts'
-import { createSharedLimits, openSharedLimits } from '../../../gateway/limits.ts'
 import { reapChildren } from '../../../platform/process/child.ts'
-import type { ProcessMemoryGuard } from '../../../platform/process/memory-guard.ts'
 import { createLogTap } from '../../../platform/telemetry/log-tap.ts'
-import { createMergedMetrics, createThreadMetrics } from '../../../platform/telemetry/merged-metrics.ts'
 import type { MetricsView } from '../../../platform/telemetry/metrics-view.ts'
 import { MAIN_THREAD, threadSupervisionMetrics } from '../../../platform/telemetry/thread-supervision-metrics.ts'
 import type { NodeStreamsMemory } from '../../../shreds/decoded/node-streams/follow-nodes.ts'
@@ -19,6 +14,8 @@ import type { HealthReports } from './health-reports.ts'
 import type { GatewayMethods } from './protocol.ts'
 import type { ThreadReady } from './start-data.ts'
 import { type SupervisedThread, startSupervisedThread } from './supervised-thread.ts'
+import { createThreadMemory, type ThreadMemoryDeps } from './thread-memory.ts'
+import { createThreadState } from './thread-state.ts'
 
 /** The services that run in threads, and how many threads each has. */
 export type ThreadPlan = readonly { readonly name: string; readonly threads: number; readonly isSingle?: boolean }[]
@@ -57,16 +54,13 @@ export type ThreadHost = Disposable & {
   readonly metrics: MetricsView
 }
 
-export type ThreadHostDeps = ProcessContext<never> & {
-  readonly nodes: NodesOptions
-  readonly access: AccessService
-  readonly memory: ProcessMemoryGuard
-  /** Of the nodes of the control plane. */
-  readonly probes: ProbePublisher
-  readonly health: HealthReports
-  /** Of the memory guard. */
-  readonly memoryCells: SharedArrayBuffer
-}
+export type ThreadHostDeps = ProcessContext<never> &
+  ThreadMemoryDeps & {
+    readonly nodes: NodesOptions
+    /** Of the nodes of the control plane. */
+    readonly probes: ProbePublisher
+    readonly health: HealthReports
+  }
 
 /** A thread that is busy for longer does not delay a scrape. */
 const REFRESH_MS = 200
@@ -82,44 +76,30 @@ function namesOf({ name, threads, isSingle = false }: ThreadPlan[number]): strin
 }
 
 export function createThreadHost(settings: Settings, plan: ThreadPlan, deps: ThreadHostDeps): ThreadHost {
-  const { log } = deps
-  const { access, memory, registry, probes, health } = deps
+  const { access, registry, probes, log } = deps
   const names = threadNames(plan)
-  const limitMemory = createSharedLimits({ threads: names.length })
-  const limits = openSharedLimits(limitMemory, 0)
-  const metrics = new Map(names.slice(1).map((name) => [name, createThreadMetrics()]))
+  const memory = createThreadMemory(names, deps)
+  const state = createThreadState({ nodes: deps.nodes, logLevel: log.level }, access)
   const supervision = threadSupervisionMetrics(registry, names)
   const tap = deps.logTap ?? createLogTap({ write() {} })
   const threads: SupervisedThread[] = []
-  const drained = new Set<string>()
-  let { nodes } = deps
-  let logLevel = log.level
-
-  const merged = createMergedMetrics(registry, () => metrics.values())
-  const watching = access.onChange(() => {
-    forgetRemoved()
-    const update = access.update()
-    for (const thread of threads) thread.notify('access-update', update)
-  })
-  const probing = probes.onResult((key, result) => {
-    for (const thread of threads) thread.notify('node-probed', { key, result })
-  })
-
-  /** A node that is added again under the same name is not drained, in no thread. */
-  function forgetRemoved(): void {
-    if (drained.size === 0) return
-    const dedicated = [...access.snapshot().nodes()].filter(({ subscriptionId }) => subscriptionId !== null)
-    const known = new Set([...nodes.nodes, ...dedicated].map(({ name }) => name))
-    for (const name of drained) if (!known.has(name)) drained.delete(name)
+  const notifyAll: SupervisedThread['notify'] = (notification, ...value) => {
+    for (const thread of threads) thread.notify(notification, ...value)
   }
+
+  const watching = access.onChange(() => {
+    state.forgetRemovedNodes()
+    notifyAll('access-update', access.update())
+  })
+  const probing = probes.onResult((key, result) => notifyAll('node-probed', { key, result }))
 
   return {
     metrics: {
-      ...merged,
+      ...memory.metrics,
       // Values that a thread reads from its services are at most a second old, and at a scrape as of now.
       async text(...args) {
         await Promise.allSettled(threads.map((thread) => thread.call('refresh-metrics', undefined, REFRESH_MS)))
-        return merged.text(...args)
+        return memory.metrics.text(...args)
       },
     },
     [Symbol.dispose]() {
@@ -127,44 +107,29 @@ export function createThreadHost(settings: Settings, plan: ThreadPlan, deps: Thr
       probing[Symbol.dispose]()
     },
     async start({ name, entry, config, reserve, decodedOutput, decodedNodeStreams, methods }) {
-      const index = names.indexOf(name)
-      let startedWith = nodes
+      const own = memory.of(name)
+      const late = state.ofThread()
       const children = new Set<number>()
-      const own = metrics.get(name)
-      assert(own !== undefined, `${name} is in the plan`)
       const thread = await startSupervisedThread(
         {
           name,
           entry,
           reserve,
           start(ready) {
-            startedWith = nodes
+            const { config: current, ...nodes } = late.startData(config(settings.config, ready))
+            const { stateDir, loaded } = settings
             return {
-              name,
-              index,
-              settings: {
-                config: withReloaded(config(settings.config, ready), nodes, logLevel),
-                stateDir: settings.stateDir,
-                loaded: { folder: settings.loaded.folder, file: settings.loaded.file },
-              },
-              nodes: nodes.nodes,
-              access: access.startDataOf(index),
-              limits: limitMemory,
-              memory: deps.memoryCells,
-              metrics: own.families,
-              decodedOutput,
-              decodedNodeStreams,
-              drainedNodes: [...drained],
+              ...{ name, ...own.startData(), ...nodes, decodedOutput, decodedNodeStreams },
+              settings: { config: current, stateDir, loaded: { folder: loaded.folder, file: loaded.file } },
             }
           },
         },
         {
           ...deps,
-          health,
           writeLog: (line) => tap.write(line),
           methods: { ...methods, 'node-health': probes.known },
           notifications: {
-            metric: own.add,
+            metric: own.addMetric,
             'bookings-requested': access.sendRequestedBookings,
             'probe-requested': probes.request,
             'child-started': (pid: number) => void children.add(pid),
@@ -172,18 +137,12 @@ export function createThreadHost(settings: Settings, plan: ThreadPlan, deps: Thr
           },
           onReady(channel) {
             supervision.setUp(name, true)
-            channel.notify('access-update', access.update())
-            channel.notify('log-level', logLevel)
-            for (const node of drained) channel.notify('drain-node', { node, isDrained: true })
-            if (nodes !== startedWith) void channel.call('reload-nodes', nodes).catch(ignore)
+            late.replay(channel)
           },
           onRestart: () => supervision.restarted(name),
           async onEnd() {
             supervision.setUp(name, false)
-            const released = access.threadEnded(index)
-            limits.reclaim(index)
-            memory.reclaim(index)
-            own.ended()
+            const released = own.reclaim()
             void reapChildren([...children], deps)
             children.clear()
             await released
@@ -198,11 +157,10 @@ export function createThreadHost(settings: Settings, plan: ThreadPlan, deps: Thr
     all: () => threads.toSorted((a, b) => names.indexOf(a.name) - names.indexOf(b.name)),
     namesOf: (service) => plan.filter(({ name }) => name === service).flatMap(namesOf),
     nodes: () => threads.map((thread) => thread.nodes()),
-    nodesOptions: () => nodes,
+    nodesOptions: () => state.nodes,
     refreshNodes: async () => void (await Promise.allSettled(threads.map((thread) => thread.refreshNodes()))),
     async reloadNodes(next) {
-      nodes = next
-      forgetRemoved()
+      state.setNodes(next)
       const reload = async (thread: SupervisedThread) => {
         try {
           await thread.reloadNodes(next)
@@ -214,29 +172,15 @@ export function createThreadHost(settings: Settings, plan: ThreadPlan, deps: Thr
       await Promise.all(threads.filter(({ isRunning }) => isRunning).map(reload))
     },
     drainNode(node, isDrained) {
-      if (isDrained) drained.add(node)
-      else drained.delete(node)
-      for (const thread of threads) thread.notify('drain-node', { node, isDrained })
+      state.setDrained(node, isDrained)
+      notifyAll('drain-node', { node, isDrained })
     },
     setLogLevel(level) {
-      logLevel = level
-      for (const thread of threads) thread.notify('log-level', level)
+      state.setLogLevel(level)
+      notifyAll('log-level', level)
     },
     publishDocuments(rendered) {
       for (const thread of threads) thread.publishDocuments(rendered)
     },
   }
 }
-
-/** The configuration of the start, with what a reload has applied since; the nodes themselves are passed beside it. */
-function withReloaded(started: Config, nodes: NodesOptions, logLevel: string): Config {
-  const { allowPrivate, dedicatedCredentialHeader } = nodes
-  return {
-    ...started,
-    log: { level: logLevel as Config['log']['level'] },
-    upstreams: { ...started.upstreams, allowPrivate, dedicatedCredentialHeader },
-  }
-}
-
-/** A thread that ends during the call is started again with the nodes. */
-function ignore(): void {}

@@ -75,7 +75,8 @@ export function runThread<const Listener extends string>(
   const methods: Offered<ThreadSide>['methods'] = {
     'refresh-metrics': () => refreshMetrics(),
     report: async () => reportOf(await opened.promise),
-    control: async ({ method, params }) => (await opened.promise).methods?.[method]?.(params, { signal: NEVER }),
+    control: async ({ method, params }) =>
+      (await opened.promise).methods?.[method]?.(params as never, { signal: NEVER }),
     drain: async (deadlineMs) => (await opened.promise).drain(deadlineMs),
     close: async () => (await opened.promise)[Symbol.asyncDispose](),
     'reload-nodes': async (options) => void (await (await opened.promise).upstreams?.reload(options)),

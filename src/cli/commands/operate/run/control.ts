@@ -2,25 +2,24 @@ import { join } from 'node:path'
 import { ServiceError } from '../../../../core/error.ts'
 import { isInstanceLocked } from '../../../../platform/files/instance-lock.ts'
 import { delay, systemClock } from '../../../../platform/process/clock.ts'
-import { openControlClient } from '../../../../platform/process/control-client.ts'
-import type { Draining } from '../../../../processes/compose/process/operator.ts'
 import { readStopReport, type StopReport } from '../../../../processes/compose/process/stop-report.ts'
+import { openControl } from '../../../control.ts'
 import type { CliContext, CommonFlags } from '../../../define.ts'
-import { controlPath, locate } from '../../../locate.ts'
+import { locate } from '../../../locate.ts'
 import { confirmCut } from '../../../output/confirm.ts'
 import { FORMER_MESSAGE, printJson, write } from '../../../output/print.ts'
 
 export async function reload(this: CliContext, flags: CommonFlags): Promise<void> {
-  using client = await openControlClient(controlPath(this, flags))
+  using client = await openControl(this, flags)
   const response = await client.call('reload')
   if (flags.json === true) printJson(this, response, FORMER_MESSAGE)
-  else for (const line of (response as { message: string[] }).message) write(this, line)
+  else for (const line of response.message) write(this, line)
 }
 
 export async function drain(this: CliContext, flags: CommonFlags & { yes?: boolean }): Promise<void> {
-  using client = await openControlClient(controlPath(this, flags))
+  using client = await openControl(this, flags)
   await confirmCut(this, flags, 'this finishes requests in flight and stops the running process')
-  const draining = (await client.call('drain')) as Draining
+  const draining = await client.call('drain')
   if (flags.json !== true) {
     write(this, 'draining: not ready any more; sockets close after the lame-duck time')
     if (draining.waitingRows > 0) write(this, `${draining.waitingRows} usage rows are not in the store yet`)

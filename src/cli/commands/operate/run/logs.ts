@@ -1,8 +1,7 @@
 import { ServiceError } from '../../../../core/error.ts'
-import { openControlClient } from '../../../../platform/process/control-client.ts'
 import type { LogRequest } from '../../../../processes/compose/process/log-lines.ts'
+import { openControl } from '../../../control.ts'
 import type { CliContext, CommonFlags } from '../../../define.ts'
-import { controlPath } from '../../../locate.ts'
 import { readableLine } from '../../../output/log-line.ts'
 import { write } from '../../../output/print.ts'
 
@@ -25,7 +24,7 @@ export async function tailLogs(this: CliContext, flags: TailFlags): Promise<void
     throw new ServiceError('invalid-value', `"${flags.lines}" is not a number of lines from 0 to ${LINES_MAX}`)
   const { process } = this
   const stdout: NodeJS.WritableStream = process.stdout
-  using client = await openControlClient(controlPath(this, flags))
+  using client = await openControl(this, flags)
   const { sub, level, request: requestId } = flags
   const request: LogRequest = { sub, level, request: requestId, lines, follow: flags.follow === true }
   // With --sub the field would be the same in every line.
@@ -38,8 +37,7 @@ export async function tailLogs(this: CliContext, flags: TailFlags): Promise<void
       client[Symbol.dispose]()
     })
   try {
-    for await (const item of client.stream('logs', request)) {
-      const line = String(item)
+    for await (const line of client.stream('logs', request)) {
       printed += 1
       const isTaken = stdout.write(`${flags.json === true ? line : readableLine(line, hidden)}\n`)
       // Backpressure: the process drops its oldest lines for a slow reader and reports the number.

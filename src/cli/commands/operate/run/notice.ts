@@ -1,4 +1,3 @@
-import type { ListedNotice } from '../../../../contract/notice-wire.ts'
 import type { CliContext, CommonFlags, ListFlags } from '../../../define.ts'
 import { openRunningProcess } from '../../../operations/running-process.ts'
 import { printJson, printList, write } from '../../../output/print.ts'
@@ -6,7 +5,7 @@ import { printJson, printList, write } from '../../../output/print.ts'
 export async function listNotices(this: CliContext, flags: ListFlags): Promise<void> {
   using client = await openRunningProcess(this, flags)
   printList(this, flags, {
-    rows: (await client.call('notices')) as ListedNotice[],
+    rows: await client.call('notices'),
     empty: 'no notices; send one with: sluice notice test',
     columns: [
       { title: 'TIME', value: (row) => row.timestamp },
@@ -25,7 +24,7 @@ export async function listNotices(this: CliContext, flags: ListFlags): Promise<v
 
 export async function testNotice(this: CliContext, flags: CommonFlags): Promise<void> {
   using client = await openRunningProcess(this, flags)
-  const notice = (await client.call('notice-test')) as ListedNotice
+  const notice = await client.call('notice-test')
   if (flags.json === true) return printJson(this, notice)
   const receivers = notice.deliveries.map(({ receiver }) => receiver).join(', ')
   write(this, `${notice.id} is being sent to ${receivers}; see whether it arrived with: sluice notice list`)

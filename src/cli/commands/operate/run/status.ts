@@ -17,7 +17,7 @@ export type StatusFlags = CommonFlags & { readonly watch?: boolean }
 export async function status(this: CliContext, flags: StatusFlags): Promise<void> {
   if (flags.watch === true) return watchStatus(this, flags)
   using client = await openRunningProcess(this, flags)
-  const report = (await client.call('status')) as StatusReport
+  const report = await client.call('status')
   if (flags.json === true) printJson(this, report)
   else printFacts(this, factsOf(report))
 }
@@ -113,8 +113,9 @@ function counted(count: number, noun: string): string {
 async function watchStatus(context: CliContext, flags: CommonFlags): Promise<void> {
   const { process } = context
   const leave = new AbortController()
-  const polls = pollEachSecond<StatusReport>(
-    { open: () => openRunningProcess(context, flags), method: 'status' },
+  const polls = pollEachSecond(
+    () => openRunningProcess(context, flags),
+    (running) => running.call('status'),
     { clock: systemClock, signal: leave.signal },
   )
   const first = await polls.next()

@@ -28,9 +28,9 @@ export async function top(this: CliContext, flags: TopFlags): Promise<void> {
 async function lookOnce(context: CliContext, flags: TopFlags): Promise<void> {
   const { process } = context
   using client = await openRunningProcess(context, flags)
-  const before = (await client.call('top')) as TopReport
+  const before = await client.call('top')
   await delay(systemClock, ONCE_MS)
-  const view = viewOf(before, (await client.call('top')) as TopReport)
+  const view = viewOf(before, await client.call('top'))
   if (flags.json === true) return printJson(context, view, { gapsReported: 'gaps_told' })
   const columns = terminalColumns(process.stdout) ?? PRINTED.columns
   const options = { columns, rows: PRINTED.rows, history: {}, nowMs: systemClock.nowMs(), isLive: false }
@@ -48,8 +48,9 @@ async function watchTop(context: CliContext, flags: TopFlags): Promise<void> {
   let view: TopView | undefined
   let failure: string | undefined
   // Connects before the screen opens, so that an error is printed on the normal screen.
-  const polls = pollEachSecond<TopReport>(
-    { open: () => openRunningProcess(context, flags), method: 'top' },
+  const polls = pollEachSecond(
+    () => openRunningProcess(context, flags),
+    (running) => running.call('top'),
     { clock: systemClock, signal: leave.signal },
   )
   const first = await polls.next()
@@ -57,12 +58,12 @@ async function watchTop(context: CliContext, flags: TopFlags): Promise<void> {
   void screen.left.then(() => leave.abort())
   screen.onResize(draw)
   for (let poll = first; poll.done !== true; poll = await polls.next()) {
-    if ('response' in poll.value) take(poll.value.response)
+    if ('response' in poll.value) handle(poll.value.response)
     else failure = 'not running, waiting for a restart'
     draw()
   }
 
-  function take(report: TopReport): void {
+  function handle(report: TopReport): void {
     failure = undefined
     if (reports.at(-1)?.status.pid !== report.status.pid) reports.length = 0
     reports.push(report)

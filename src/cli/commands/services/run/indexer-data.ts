@@ -1,15 +1,12 @@
 import { ServiceError } from '../../../../core/error.ts'
-import type { Indexer } from '../../../../indexer/service.ts'
-import { type ControlClient, openControlClient } from '../../../../platform/process/control-client.ts'
+import type { IndexerStatus, QueryResponse } from '../../../../processes/compose/process/control-protocol.ts'
+import { type Control, openControl } from '../../../control.ts'
 import type { CliContext, CommonFlags } from '../../../define.ts'
-import { controlPath } from '../../../locate.ts'
 import { openRemote } from '../../../operations/open.ts'
 import { alignColumns, FORMER_MESSAGE, printFacts, printJson, write } from '../../../output/print.ts'
 
 const COVERAGE =
   'select table_name, from_slot, to_slot, lag_slots, lag_seconds, open_gaps, missing_slots from coverage order by table_name'
-
-type Status = ReturnType<Indexer['status']>
 
 export async function indexerStatus(this: CliContext, flags: CommonFlags): Promise<void> {
   const { coverage, ...status } = await readStatus(this, flags)
@@ -35,7 +32,7 @@ export async function indexerStatus(this: CliContext, flags: CommonFlags): Promi
   if (coverage.length > 0) this.process.stdout.write(`\n${alignColumns(coverage.map((line) => line.split('\t')))}\n`)
 }
 
-function behindText(ingest: Status['ingest']): string {
+function behindText(ingest: IndexerStatus['ingest']): string {
   if (ingest?.tipSlot === undefined) return 'unknown'
   if (ingest.headSlot === undefined) return 'no block is written yet'
   return `${Math.max(0, ingest.tipSlot - ingest.headSlot)} slots`
@@ -47,20 +44,20 @@ const STOPPED_BY = {
   'other-chain': 'the nodes are of another chain than the tables',
 } as const
 
-function stoppedFacts({ stopped }: Status): (readonly [string, string])[] {
+function stoppedFacts({ stopped }: IndexerStatus): (readonly [string, string])[] {
   if (stopped === undefined) return []
   return [
     ['stopped', `since ${new Date(stopped.sinceMs).toISOString()}: ${STOPPED_BY[stopped.reason]} (${stopped.message})`],
   ]
 }
 
-async function readStatus(context: CliContext, flags: CommonFlags): Promise<Status & { coverage: string[] }> {
+async function readStatus(context: CliContext, flags: CommonFlags): Promise<IndexerStatus & { coverage: string[] }> {
   if (context.remote !== undefined) {
     using api = await openRemote(context, flags)
-    const { coverage, ...status } = await api.call<Status & { coverage: object[] }>('indexerStatus')
+    const { coverage, ...status } = await api.call<IndexerStatus & { coverage: object[] }>('indexerStatus')
     return { ...status, coverage: status.state === 'running' ? tabSeparated(coverage) : [] }
   }
-  using client = await openControlClient(controlPath(context, flags))
+  using client = await openControl(context, flags)
   const status = await statusOf(client)
   return { ...status, coverage: status.state === 'running' ? await coverageLines(client) : [] }
 }
@@ -78,7 +75,7 @@ function cellText(value: string | number | readonly string[] | null): string {
 }
 
 /** Empty if the database stopped between the two calls. */
-async function coverageLines(client: ControlClient): Promise<string[]> {
+async function coverageLines(client: Control): Promise<string[]> {
   const response = await query(client, COVERAGE, 'TabSeparatedWithNames')
   return response.ok ? response.text.trimEnd().split('\n') : []
 }
@@ -92,7 +89,7 @@ export async function indexerQuery(
   flags: CommonFlags & { format?: string },
   sql: string,
 ): Promise<void> {
-  using client = await openControlClient(controlPath(this, flags))
+  using client = await openControl(this, flags)
   await statusOf(client)
   const format = flags.json === true ? 'JSON' : (flags.format ?? 'TabSeparatedWithNames')
   this.process.stdout.write(await text(client, sql, format))
@@ -104,7 +101,7 @@ export async function indexerBackfill(
   from?: string,
   to?: string,
 ): Promise<void> {
-  using client = await openControlClient(controlPath(this, flags))
+  using client = await openControl(this, flags)
   const { ingest } = await statusOf(client)
   if (flags.stop === true) {
     await client.call('indexer-backfill-stop')
@@ -119,7 +116,7 @@ export async function indexerBackfill(
     throw new ServiceError('invalid-value', `the last slot, ${to}, is before the first, ${from}`, {
       fix: 'Give the lower slot first.',
     })
-  const { outcome } = (await client.call('indexer-backfill', range)) as { outcome: ReturnType<Indexer['backfill']> }
+  const { outcome } = await client.call('indexer-backfill', range)
   if (outcome === 'not-here')
     throw new ServiceError('invalid-value', 'this process does not ingest: indexer.ingest.enabled is false', {
       fix: 'Start the backfill on the machine that ingests.',
@@ -149,7 +146,7 @@ export async function indexerBackfill(
 const LOOK_MS = 200
 
 /** Shows the progress, on a terminal as one line that is rewritten. */
-async function follow(context: CliContext, client: ControlClient, flags: CommonFlags): Promise<void> {
+async function follow(context: CliContext, client: Control, flags: CommonFlags): Promise<void> {
   const { stderr } = context.process
   for (;;) {
     const { backfill } = await statusOf(client)
@@ -181,22 +178,21 @@ async function follow(context: CliContext, client: ControlClient, flags: CommonF
   }
 }
 
-async function statusOf(client: ControlClient): Promise<Status> {
-  const status = (await client.call('indexer')) as Status | null
-  if (status === null)
-    throw new ServiceError('not-found', 'the running process has no indexer', {
-      fix: 'Set indexer.enabled = true and restart.',
-    })
-  return status
+async function statusOf(client: Control): Promise<IndexerStatus> {
+  return (await client.call('indexer')) ?? throwNoIndexer()
 }
 
-type Response = { readonly ok: true; readonly text: string } | { readonly ok: false; readonly message: string }
-
-async function query(client: ControlClient, sql: string, format: string): Promise<Response> {
-  return (await client.call('indexer-query', { query: sql, format })) as Response
+function throwNoIndexer(): never {
+  throw new ServiceError('not-found', 'the running process has no indexer', {
+    fix: 'Set indexer.enabled = true and restart.',
+  })
 }
 
-async function text(client: ControlClient, sql: string, format: string): Promise<string> {
+async function query(client: Control, sql: string, format: string): Promise<QueryResponse> {
+  return (await client.call('indexer-query', { query: sql, format })) ?? throwNoIndexer()
+}
+
+async function text(client: Control, sql: string, format: string): Promise<string> {
   const response = await query(client, sql, format)
   if (response.ok) return response.text
   throw new ServiceError('invalid-value', response.message, {

@@ -1,9 +1,7 @@
 import { parseChainChange } from '../../../../localnet/chain-change.ts'
 import type { Consensus } from '../../../../localnet/options.ts'
-import { openControlClient } from '../../../../platform/process/control-client.ts'
-import type { ChainSettings } from '../../../../processes/compose/services/localnet-methods.ts'
+import { openControl } from '../../../control.ts'
 import type { CliContext, CommonFlags } from '../../../define.ts'
-import { controlPath } from '../../../locate.ts'
 import { printJson, write } from '../../../output/print.ts'
 
 export type LocalnetSetFlags = CommonFlags & { readonly slotMs?: string; readonly consensus?: Consensus }
@@ -11,8 +9,8 @@ export type LocalnetSetFlags = CommonFlags & { readonly slotMs?: string; readonl
 export async function localnetSet(this: CliContext, flags: LocalnetSetFlags): Promise<void> {
   const { slotMs, consensus } = flags
   const change = parseChainChange({ slotMs: slotMs === undefined ? undefined : numberIn(slotMs), consensus })
-  using client = await openControlClient(controlPath(this, flags))
-  const settings = (await client.call('localnet-set', change)) as ChainSettings
+  using client = await openControl(this, flags)
+  const settings = await client.call('localnet-set', change)
   if (flags.json === true) return printJson(this, settings)
   write(this, `from slot ${settings.fromSlot} on: slots of ${settings.slotMs} ms, consensus ${settings.consensus}`)
 }

@@ -1,10 +1,8 @@
 import { LOCAL_FLAGS } from '../../../../contract/local-commands.ts'
 import { ServiceError } from '../../../../core/error.ts'
 import { printBytesShort } from '../../../../core/human-units.ts'
-import { openControlClient } from '../../../../platform/process/control-client.ts'
-import type { DecodedReport } from '../../../../shreds/decoded/slot-history.ts'
+import { openControl } from '../../../control.ts'
 import type { CliContext, ListFlags } from '../../../define.ts'
-import { controlPath } from '../../../locate.ts'
 import { destinations } from '../../../operations/destinations.ts'
 import { openOperations } from '../../../operations/open.ts'
 import { FROM_COLUMN, printList } from '../../../output/print.ts'
@@ -46,8 +44,8 @@ const DECODED = 'shred report --decoded'
 /** The newest slots of ShredStream Decoded, from the running process. */
 async function reportDecoded(context: CliContext, flags: ReportFlags): Promise<void> {
   if (context.remote !== undefined) throw staysLocal(DECODED, LOCAL_FLAGS[DECODED] ?? '')
-  using client = await openControlClient(controlPath(context, flags))
-  const report = (await client.call('decoded')) as DecodedReport | null
+  using client = await openControl(context, flags)
+  const report = await client.call('decoded')
   if (report === null)
     throw new ServiceError('not-found', 'ShredStream Decoded is off', {
       fix: 'Set [products.shreds-decoded] status = "preview" and restart sluice serve.',

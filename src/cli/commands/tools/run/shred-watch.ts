@@ -69,7 +69,7 @@ async function listenOn(context: CliContext, flags: WatchFlags, host: string, po
   using socket = await openUdpSocket(
     { listen: { host, port }, receiveBufferBytes: RECEIVE_BUFFER_BYTES },
     (packet, from) => {
-      const echo = listener.take(packet, systemClock.monotonicMs())
+      const echo = listener.receive(packet, systemClock.monotonicMs())
       if (echo === undefined) return
       socket.send(echo, from)
       write(context, `challenge echoed: ${Buffer.from(echo).toString().trim()}`)

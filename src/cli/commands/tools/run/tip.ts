@@ -4,7 +4,6 @@ import { secureRandom } from '../../../../platform/process/random.ts'
 import type { Settings } from '../../../../processes/compose/config/settings.ts'
 import { hasTipKeys, openTipAccounts } from '../../../../processes/compose/services/tip-keys.ts'
 import { validateTip } from '../../../../sender/accept/tip-terms.ts'
-import type { SenderStats } from '../../../../sender/receipts/stats.ts'
 import type { CliContext, CommonFlags, ListFlags } from '../../../define.ts'
 import { findSettings } from '../../../find-settings.ts'
 import { openRunningProcess } from '../../../operations/running-process.ts'
@@ -56,11 +55,9 @@ export async function checkTip(
   ])
 }
 
-type Report = SenderStats & { readonly pathStates: readonly { path: string; isOpen: boolean; message: string }[] }
-
 export async function tipStats(this: CliContext, flags: CommonFlags): Promise<void> {
   using client = await openRunningProcess(this, flags)
-  const report = (await client.call('tip-stats')) as Report
+  const report = await client.call('tip-stats')
   if (report.accepted === undefined) {
     throw new ServiceError('not-found', 'the running process has no sender', {
       fix: 'Set sender.enabled = true and restart.',

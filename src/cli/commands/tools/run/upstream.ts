@@ -1,5 +1,4 @@
 import { ServiceError } from '../../../../core/error.ts'
-import type { NodeStatus } from '../../../../upstreams/status.ts'
 import type { CliContext, CommonFlags, ListFlags } from '../../../define.ts'
 import { openRunningProcess } from '../../../operations/running-process.ts'
 import { printJson, printList, write } from '../../../output/print.ts'
@@ -7,7 +6,7 @@ import { printJson, printList, write } from '../../../output/print.ts'
 export async function listUpstreams(this: CliContext, flags: ListFlags): Promise<void> {
   using client = await openRunningProcess(this, flags)
   printList(this, flags, {
-    rows: (await client.call('upstreams')) as NodeStatus[],
+    rows: await client.call('upstreams'),
     empty: 'no upstream nodes; add them under [[upstreams.nodes]] in the config',
     columns: [
       { title: 'NAME', value: (row) => row.name },
@@ -36,12 +35,12 @@ export async function undrainUpstream(this: CliContext, flags: CommonFlags, name
 async function order(
   context: CliContext,
   flags: CommonFlags,
-  method: string,
+  method: 'upstream-drain' | 'upstream-undrain',
   name: string,
   words: string,
 ): Promise<void> {
   using client = await openRunningProcess(context, flags)
-  const { found } = (await client.call(method, { name })) as { found: boolean }
+  const { found } = await client.call(method, { name })
   if (!found) {
     throw new ServiceError('not-found', `unknown upstream node "${name}"`, {
       fix: 'List them with: sluice upstream list',

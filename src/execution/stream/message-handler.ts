@@ -9,7 +9,7 @@ import type { Liveness } from '../source/liveness.ts'
 import { NO_STATS, type SourceFailure, type SourceMessage, type SourcePosition } from '../source/message.ts'
 import type { StreamHub } from './hub.ts'
 
-export type MessageIntakeDeps = {
+export type MessageHandlerDeps = {
   readonly hub: Pick<StreamHub, 'publish' | 'publishEvents' | 'publishWarning' | 'onRawEventsActive'>
   readonly views: Views
   readonly blocks: Pick<Blocks, 'add' | 'proposed' | 'settle'>
@@ -20,24 +20,24 @@ export type MessageIntakeDeps = {
 }
 
 /**
- * Takes the messages of a source: each updates the views first and is published then, so that a client that gets a frame can also read
+ * Handles the messages of a source: each updates the views first and is published then, so that a client that gets a frame can also read
  * its data over REST.
  */
-export class MessageIntake {
+export class MessageHandler {
   position: SourcePosition = { seqno: 0, lagEvents: 0, readMs: 0, stats: NO_STATS }
   /** Why the source cannot be read; undefined while it can. */
   failure: SourceFailure | undefined
-  readonly #deps: MessageIntakeDeps
+  readonly #deps: MessageHandlerDeps
 
-  constructor(deps: MessageIntakeDeps) {
+  constructor(deps: MessageHandlerDeps) {
     this.#deps = deps
   }
 
-  takeMessages(messages: readonly SourceMessage[]): void {
-    for (const message of messages) this.#take(message)
+  handle(messages: readonly SourceMessage[]): void {
+    for (const message of messages) this.#handleOne(message)
   }
 
-  #take(message: SourceMessage): void {
+  #handleOne(message: SourceMessage): void {
     const { hub, views, blocks, history, metrics, log } = this.#deps
     switch (message.kind) {
       case 'lifecycle': {
