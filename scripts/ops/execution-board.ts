@@ -85,7 +85,7 @@ export const EXECUTION_BOARD: Board = {
         },
         {
           title: 'Lost',
-          how: 'Gaps, lost events, overwritten payloads, and events that were not recorded or have an unknown type.',
+          how: 'Gaps, lost events, overwritten payloads, and events that were not recorded, have an unknown type or are of a block that was not seen.',
           unit: 'short',
           queries: [
             counted('sluice_execution_ring_gaps_total'),
@@ -93,6 +93,7 @@ export const EXECUTION_BOARD: Board = {
             counted('sluice_execution_ring_payload_expired_total'),
             counted('sluice_execution_record_errors_total'),
             counted('sluice_execution_ring_unknown_events_total'),
+            counted('sluice_execution_unknown_block_events_total'),
           ],
         },
         {

@@ -90,7 +90,7 @@ export const FILTER_LIMITS = { filters: 16, topics: 4, values: 64 } as const
 export type ExtendedSubscribe = {
   readonly events: readonly StreamItem[]
   readonly filters?: readonly EventFilter[]
-  /** When a TxnHeaderStart passes its filters, every event of that transaction that is not blocked follows. */
+  /** When a TxnHeaderStart passes its filters, every later event of that transaction that is not blocked follows. */
   readonly correlate?: boolean
   /** Only "Proposed": events are sent as they happen. For later stages follow Lifecycle. */
   readonly min_stage?: 'Proposed'

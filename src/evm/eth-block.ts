@@ -45,6 +45,8 @@ type BlockTables = {
 const HEADER_WITHOUT_TAIL = layout(PAYLOADS.TXN_HEADER_START.bytes, PAYLOADS.TXN_HEADER_START.fields)
 /** Events between two points at which the work can be interrupted. */
 const STEP_EVENTS = 1024
+const ACCESS_LIST_COUNT_OFFSET = PAYLOADS.TXN_HEADER_START.fields.access_list_count[1]
+const AUTH_LIST_COUNT_OFFSET = PAYLOADS.TXN_HEADER_START.fields.auth_list_count[1]
 const LOG_ADDRESS_OFFSET = PAYLOADS.TXN_LOG.fields.address[1]
 const LOG_TOPIC_COUNT_OFFSET = PAYLOADS.TXN_LOG.fields.topic_count[1]
 const LOG_TOPICS_OFFSET = PAYLOADS.TXN_LOG.bytes
@@ -201,16 +203,19 @@ function* runningSums(
   let logs = 0
   for (let index = 0; index < txnCount; index++) {
     yield
-    let headers = 0
-    let outputAt = -1
-    let found = 0
+    let [headerAt, outputAt] = [-1, -1]
+    let [accessEntries, authEntries, found] = [0, 0, 0]
     for (const at of order.subarray(first[index], first[index + 1])) {
       const type = batch.type(at)
-      if (type === EVENT.TXN_HEADER_START) headers += 1
+      if (type === EVENT.TXN_HEADER_START) headerAt = at
+      else if (type === EVENT.TXN_ACCESS_LIST_ENTRY) accessEntries += 1
+      else if (type === EVENT.TXN_AUTH_LIST_ENTRY) authEntries += 1
       else if (type === EVENT.TXN_EVM_OUTPUT) outputAt = at
       else if (type === EVENT.TXN_LOG) found += 1
     }
-    if (headers === 0 || outputAt === -1) return undefined
+    if (headerAt === -1 || outputAt === -1) return undefined
+    if (u32At(batch, headerAt, ACCESS_LIST_COUNT_OFFSET) !== accessEntries) return undefined
+    if (u32At(batch, headerAt, AUTH_LIST_COUNT_OFFSET) !== authEntries) return undefined
     const output = decodePayload(PAYLOADS.TXN_EVM_OUTPUT, batch.payload(outputAt) as Uint8Array)
     if (output === undefined || output.log_count !== found) return undefined
     gas += output.gas_used
@@ -219,4 +224,8 @@ function* runningSums(
     logs += found
   }
   return { cumulativeGas, firstLog }
+}
+
+function u32At(batch: EventBatch, at: number, offset: number): number {
+  return batch.payloadWords[((batch.payloadAt[at] as number) + offset) >>> 2] as number
 }

@@ -112,6 +112,11 @@ export function executionMetrics(registry: MetricsRegistry) {
   total('ring_unknown_events', 'Events of an unknown type.', ({ unknownTypes }) => unknownTypes)
   total('record_errors', 'Events that the node could not record.', ({ recordErrors }) => recordErrors)
   total('blocks_dropped', 'Blocks dropped before their end.', ({ blocksDropped }) => blocksDropped)
+  total(
+    'unknown_block_events',
+    'Consensus events of blocks that were not seen, as after a start or a gap.',
+    ({ unknownBlocks }) => unknownBlocks,
+  )
   total('blocks_incomplete', 'Blocks without contention figures.', ({ blocksIncomplete }) => blocksIncomplete)
 
   return {

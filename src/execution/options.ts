@@ -95,7 +95,9 @@ const fields = z.strictObject({
       .describe('The same in bytes.'),
     dropsMax: integer(1, 10_000_000).default(10_000).describe('Dropped frames before a client is disconnected.'),
     pingMs: integer(1000, 600_000).default(30_000).describe('Time between pings.'),
-    pingsMissedMax: integer(1, 10).default(2).describe('Pings without a pong before a client is disconnected.'),
+    pingsMissedMax: integer(1, 10)
+      .default(2)
+      .describe('Ping periods without a frame of a client after which it is disconnected.'),
   }),
   topAccesses: section('Most accessed accounts and slots.', {
     everyMs: integer(100, 600_000).default(5000).describe('How often TopAccesses is sent, if it changed.'),

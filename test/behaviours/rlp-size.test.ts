@@ -183,7 +183,10 @@ describe('the size of a block in RLP', () => {
             for (const [txnIndex, { header: given, keys, auths }] of txns.entries()) {
               const position = { timeNs: 1n, txnIndex }
               const chain = given.txn_type === 0 ? {} : { chain_id: given.chain_id || 1n }
-              recorder.add('TXN_HEADER_START', { ...given, ...chain, to: addressOf(9) }, position)
+              const access_list_count = given.txn_type === 0 ? 0 : keys.length
+              const auth_list_count = given.txn_type === 4 ? auths : 0
+              const counts = { access_list_count, auth_list_count }
+              recorder.add('TXN_HEADER_START', { ...given, ...chain, ...counts, to: addressOf(9) }, position)
               if (given.txn_type !== 0)
                 for (const count of keys) {
                   const storage_keys = Array.from({ length: count }, (_, key) => slotOf(key))

@@ -72,7 +72,9 @@ export function createBlockLog(): BlockLog {
   return {
     addLifecycle(change, arrivedMs) {
       update(change.block_number)
-      const before = entries.get(change.block_hash)
+      const known = entries.get(change.block_hash)
+      // A block that was rejected and is executed again begins again.
+      const before = change.from_stage === null && known?.stage !== 'Proposed' ? undefined : known
       entries.set(change.block_hash, {
         hash: change.block_hash,
         number: change.block_number,

@@ -9,9 +9,14 @@ const BLOCKS_MAX = 512
 /** Executed proposals of one number whose figures are kept. */
 const PROPOSALS_MAX = 8
 
-type ProposalFigures = { tps: number | null; contention: ContentionData | null; conflicts: ConflictData | null }
+type ProposalFigures = {
+  id: Hex | undefined
+  tps: number | null
+  contention: ContentionData | null
+  conflicts: ConflictData | null
+}
 
-const NO_FIGURES: Readonly<ProposalFigures> = { tps: null, contention: null, conflicts: null }
+const NO_FIGURES: Readonly<ProposalFigures> = { id: undefined, tps: null, contention: null, conflicts: null }
 
 /** The latest data of each kind, for REST and for snapshots. */
 export class Views {
@@ -27,10 +32,10 @@ export class Views {
   /** The executed proposals of each number, the latest one last. */
   readonly #blocks = new Map<number, ProposalFigures[]>()
 
-  blockEnded(number: number, tps: number | null): void {
+  blockEnded(number: number, id: Hex | undefined, tps: number | null): void {
     this.tps = tps ?? this.tps
     const proposals = this.#blocks.get(number) ?? []
-    proposals.push({ tps, contention: null, conflicts: null })
+    proposals.push({ ...NO_FIGURES, id, tps })
     if (proposals.length > PROPOSALS_MAX) proposals.shift()
     // A block that is executed again moves to the end.
     this.#blocks.delete(number)
@@ -41,19 +46,21 @@ export class Views {
     this.contention = contention
     this.conflicts = conflicts
     const figures = this.#blocks.get(contention.block_number)?.at(-1)
-    if (figures === undefined) return
-    figures.contention = contention
-    figures.conflicts = conflicts
+    if (figures !== undefined) Object.assign(figures, { id: contention.block_id, contention, conflicts })
   }
 
   /** From here on the figures of a number are those of its finalized proposal, or none if that has none. */
   blockFinalized(number: number, id: Hex): void {
     const proposals = this.#blocks.get(number)
     if (proposals === undefined) return
-    const finalized = proposals.find(({ contention }) => contention?.block_id === id)
-    this.#blocks.set(number, [
-      finalized ?? proposals.find(({ contention }) => contention === null) ?? { ...NO_FIGURES },
-    ])
+    this.#blocks.set(number, [proposals.findLast((one) => one.id === id) ?? { ...NO_FIGURES }])
+  }
+
+  /** An abandoned proposal has no figures, also where the finalized one of its number was not seen. */
+  blockRejected(number: number, id: Hex): void {
+    const others = this.#blocks.get(number)?.filter((one) => one.id !== id) ?? []
+    if (others.length > 0) this.#blocks.set(number, others)
+    else this.#blocks.delete(number)
   }
 
   /** The figures of the finalized proposal of a number, else of the latest one. */

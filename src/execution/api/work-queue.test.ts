@@ -30,6 +30,8 @@ function* steps(count: number, note: (step: number) => void): Work<number> {
   return count
 }
 
+const turn = (): Promise<void> => new Promise((done) => setImmediate(done))
+
 describe('the work queue', () => {
   test('serves owners round-robin by slice and runs the jobs of one owner sequentially', async () => {
     const { clock, spend } = steppingClock()
@@ -41,11 +43,11 @@ describe('the work queue', () => {
         ran.push(name)
       })
     const all = Promise.all([
-      queue.run('a', work('a1', 6), NEVER),
-      queue.run('a', work('a2', 6), NEVER),
-      queue.run('b', work('b1', 6), NEVER),
+      queue.run('a', work('a1', 12), NEVER),
+      queue.run('a', work('a2', 12), NEVER),
+      queue.run('b', work('b1', 12), NEVER),
     ])
-    assert.deepEqual(await all, [6, 6, 6])
+    assert.deepEqual(await all, [12, 12, 12])
     const order = ran.filter((name, at) => name !== ran[at - 1])
     // b does not wait for both jobs of a, and a2 starts only after a1 has ended.
     assert(ran.indexOf('b1') < ran.lastIndexOf('a1'), order.join(' '))
@@ -69,19 +71,90 @@ describe('the work queue', () => {
     assert(turns >= pauses.length, `${turns} turns`)
   })
 
-  test('starts at most eight jobs at a time', async () => {
+  test('short work is done within a few slices, whatever eight owners of long work do', async () => {
     const { clock, spend } = steppingClock()
     const queue = createWorkQueue(clock)
-    let begun = 0
-    let most = 0
-    function* work(): Work<void> {
-      begun += 1
-      most = Math.max(most, begun)
-      yield* steps(20, spend)
-      begun -= 1
+    let isOver = false
+    let longSteps = 0
+    function* endless(): Work<void> {
+      while (!isOver) {
+        spend()
+        longSteps += 1
+        yield
+      }
     }
-    await Promise.all(Array.from({ length: 30 }, (_, owner) => queue.run(`o${owner}`, work(), NEVER)))
-    assert.equal(most, 8)
+    const all = Array.from({ length: 12 }, (_, owner) => queue.run(`long ${owner}`, endless(), NEVER))
+    while (longSteps < 100) await turn()
+    for (let call = 0; call < 20; call++) {
+      const before = longSteps
+      await queue.run(`short ${call}`, steps(2, spend), NEVER)
+      // A slice has three steps.
+      assert(longSteps - before <= 6, `${longSteps - before} steps of long work before call ${call}`)
+    }
+    isOver = true
+    await Promise.all(all)
+  })
+
+  test('many new owners do not stop long work: it gets every other slice', async () => {
+    const { clock, spend } = steppingClock()
+    const queue = createWorkQueue(clock)
+    let otherSteps = 0
+    const long = queue.run('long', steps(150, spend), NEVER)
+    const others = Array.from({ length: 500 }, (_, owner) =>
+      queue.run(
+        `new ${owner}`,
+        steps(2, () => {
+          spend()
+          otherSteps += 1
+        }),
+        NEVER,
+      ),
+    )
+    await long
+    assert(otherSteps >= 120 && otherSteps <= 180, `${otherSteps} steps`)
+    await Promise.all(others)
+  })
+
+  test('goes on with at most eight jobs after their first slice, and starts at most 64', async () => {
+    const { clock, spend } = steppingClock()
+    const queue = createWorkQueue(clock)
+    const ran = new Map<number, number>()
+    let [mostStarted, mostLong] = [0, 0]
+    function* work(owner: number): Work<void> {
+      for (let step = 1; step <= 20; step++) {
+        spend()
+        ran.set(owner, step)
+        mostStarted = Math.max(mostStarted, ran.size)
+        // Two steps at the end of a slice, then three in another one.
+        mostLong = Math.max(mostLong, [...ran.values()].filter((count) => count > 5).length)
+        yield
+      }
+      ran.delete(owner)
+    }
+    await Promise.all(Array.from({ length: 100 }, (_, owner) => queue.run(`${owner}`, work(owner), NEVER)))
+    assert.deepEqual([mostStarted, mostLong], [64, 8])
+  })
+
+  test('long work that is stopped ends also while it is not served', async () => {
+    const { clock, spend } = steppingClock()
+    const queue = createWorkQueue(clock)
+    let isOver = false
+    let longSteps = 0
+    function* endless(): Work<void> {
+      while (!isOver) {
+        spend()
+        longSteps += 1
+        yield
+      }
+    }
+    const all = Array.from({ length: 8 }, (_, owner) => queue.run(`long ${owner}`, endless(), NEVER))
+    const leaving = new AbortController()
+    const ninth = queue.run('ninth', endless(), leaving.signal)
+    while (longSteps < 100) await turn()
+    leaving.abort()
+    assert.equal(await ninth, undefined)
+    isOver = true
+    await Promise.all(all)
   })
 
   test('a stopped job runs no further step and frees its place; a job that throws rejects only its own promise', async () => {
@@ -145,7 +218,7 @@ describe('the work queue', () => {
       steps(1, () => {}),
       NEVER,
     )
-    await new Promise((done) => setImmediate(done))
+    await turn()
     assert.equal(begun, 1)
     resolve()
     assert.deepEqual(await Promise.all([read, second]), ['read', 1])

@@ -12,28 +12,42 @@ export type WorkQueue = {
 const SLICE_MS = 5
 /** The pause after each slice relative to the slice: all JSON-RPC work together takes at most half of the event loop. */
 const PAUSE_SHARE = 1
-/** Started work holds its partial output in memory, so further owners wait. */
-const STARTED_MAX = 8
+/** Long work holds its partial output in memory, so further long work waits. */
+const LONG_MAX = 8
+/** Work that was started and has not ended holds what it made in its first slice. */
+const STARTED_MAX = 64
 
 type Job = {
   /** Runs one step, or ends work that was stopped. A promise: the work waits for it. */
   step(): 'ended' | Promise<void> | undefined
+  isStopped(): boolean
 }
 
-type Owner = { readonly key: string; readonly jobs: Job[]; isWaiting: boolean }
+type Owner = {
+  readonly key: string
+  readonly jobs: Job[]
+  isWaiting: boolean
+  /** How long the first job has run; undefined before it is started. */
+  ranMs: number | undefined
+}
 
 /**
  * One queue for the work of all requests. Owners are served round-robin, one slice each, and the jobs of one owner run sequentially,
  * so that a client with many requests gets no more time than a client with one. An owner whose work waits, for instance for the disk, is left
- * out until the wait is over.
+ * out until the wait is over. Work that has used up a slice is long: it gets every other slice, so that short work is done soon whatever the
+ * owners of long work do.
  */
 export function createWorkQueue(clock: Clock): WorkQueue {
-  /** Owners in round-robin order. Those after the first `STARTED_MAX` have not started. */
-  const owners: Owner[] = []
-  let current = 0
+  /** Owners whose first job has not used up a slice. */
+  const short: Owner[] = []
+  /** Owners whose first job has; only the first `LONG_MAX` are served. */
+  const long: Owner[] = []
+  let isLongSlice = false
   let isRunning = false
-  /** Set while all started owners wait. */
+  /** Set while all owners that may be served wait. */
   let wake: (() => void) | undefined
+
+  const hasWork = (): boolean => short.length + long.length > 0
 
   async function runAll(): Promise<void> {
     isRunning = true
@@ -41,14 +55,15 @@ export function createWorkQueue(clock: Clock): WorkQueue {
     // Requests that arrive in this turn of the event loop are queued first.
     await slices.yield()
     let startedMs = clock.monotonicMs()
-    while (owners.length > 0) {
+    while (hasWork()) {
       if (!runNext(slices.isSpent)) {
         await changed()
         await slices.yield()
         startedMs = clock.monotonicMs()
         continue
       }
-      if (owners.length === 0 || !slices.isSpent()) continue
+      if (!hasWork() || !slices.isSpent()) continue
+      isLongSlice = !isLongSlice
       await delay(clock, (clock.monotonicMs() - startedMs) * PAUSE_SHARE)
       await slices.yield()
       startedMs = clock.monotonicMs()
@@ -56,37 +71,41 @@ export function createWorkQueue(clock: Clock): WorkQueue {
     isRunning = false
   }
 
-  /** Runs the next owner's first job until it ends, waits, or the slice is used up. False when all started owners wait. */
+  /** Runs the next owner's first job until it ends, waits, or the slice is used up. False when all owners that may be served wait. */
   function runNext(isSpent: () => boolean): boolean {
-    const next = nextOwner()
-    if (next === undefined) return false
-    current = next
-    const owner = owners[current] as Owner
+    const owner = takeNext()
+    if (owner === undefined) return false
+    const wasLong = isLong(owner)
     const job = owner.jobs[0] as Job
-    for (;;) {
-      const step = job.step()
-      if (step === 'ended') break
-      if (step !== undefined) {
-        waitFor(owner, step)
-        return true
-      }
-      if (isSpent()) return true
+    const startedMs = clock.monotonicMs()
+    let step = job.step()
+    while (step === undefined && !isSpent()) step = job.step()
+    if (step === 'ended') {
+      owner.jobs.shift()
+      owner.ranMs = undefined
+    } else {
+      owner.ranMs = (owner.ranMs ?? 0) + clock.monotonicMs() - startedMs
+      if (step !== undefined) waitFor(owner, step)
     }
-    owner.jobs.shift()
-    owners.splice(current, 1)
-    // The next job of the same owner waits behind the other owners.
-    if (owner.jobs.length > 0) owners.push(owner)
-    current -= 1
+    if (owner.jobs.length === 0) return true
+    // Behind the others; long work stays among those that are served.
+    if (!isLong(owner)) short.push(owner)
+    else long.splice(wasLong ? LONG_MAX - 1 : long.length, 0, owner)
     return true
   }
 
-  function nextOwner(): number | undefined {
-    const started = Math.min(owners.length, STARTED_MAX)
-    for (let step = 1; step <= started; step++) {
-      const at = (current + step) % started
-      if (owners[at]?.isWaiting === false) return at
-    }
-    return undefined
+  function takeNext(): Owner | undefined {
+    const started = long.length + short.filter(({ ranMs }) => ranMs !== undefined).length
+    const isReady = ({ isWaiting }: Owner): boolean => !isWaiting
+    // Stopped work ends in its next step, also behind those that are served.
+    const stopped = long.find((owner) => isReady(owner) && owner.jobs[0]?.isStopped() === true)
+    const nextLong = stopped ?? long.slice(0, LONG_MAX).find(isReady)
+    const nextShort = short.find((owner) => isReady(owner) && (owner.ranMs !== undefined || started < STARTED_MAX))
+    const next = isLongSlice ? (nextLong ?? nextShort) : (nextShort ?? nextLong)
+    if (next === undefined) return undefined
+    const owners = next === nextLong ? long : short
+    owners.splice(owners.indexOf(next), 1)
+    return next
   }
 
   function waitFor(owner: Owner, promise: Promise<void>): void {
@@ -108,8 +127,8 @@ export function createWorkQueue(clock: Clock): WorkQueue {
   }
 
   function add(key: string, job: Job): void {
-    const known = owners.find((owner) => owner.key === key)
-    if (known === undefined) owners.push({ key, jobs: [job], isWaiting: false })
+    const known = [...short, ...long].find((owner) => owner.key === key)
+    if (known === undefined) short.push({ key, jobs: [job], isWaiting: false, ranMs: undefined })
     else known.jobs.push(job)
     wake?.()
     if (!isRunning) void runAll()
@@ -130,8 +149,13 @@ export function createWorkQueue(clock: Clock): WorkQueue {
               return 'ended'
             }
           },
+          isStopped: () => signal.aborted,
         })
       })
     },
   }
+}
+
+function isLong({ ranMs = 0 }: Owner): boolean {
+  return ranMs >= SLICE_MS
 }

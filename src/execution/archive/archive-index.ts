@@ -78,6 +78,11 @@ export class ArchiveIndex {
     return entries?.find(isFinal) ?? entries?.findLast(({ outcome }) => outcome !== 'rejected')
   }
 
+  /** Two final blocks of one number are of two chains. */
+  hasTwoFinal(number: number): boolean {
+    return (this.#byNumber.get(number) ?? []).filter(isFinal).length > 1
+  }
+
   /** The final block with the highest number. */
   highestFinal(): ArchivedEntry | undefined {
     let highest: ArchivedEntry | undefined

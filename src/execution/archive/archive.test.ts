@@ -133,7 +133,6 @@ describe('blocks on disk', () => {
   })
 
   for (const [name, other] of [
-    ['another block in the place of a final one', proposal(5, 9)],
     ['a block below all', proposal(1, 9)],
     ['another chain id', { ...proposal(8, 9), chainId: 99 }],
   ] as const) {
@@ -149,6 +148,34 @@ describe('blocks on disk', () => {
       assert.ok(await loadNumber(archive, other.number))
     })
   }
+
+  test('are removed when the source has another chain: another final block in the place of a final one', async () => {
+    using folder = makeTestFolder()
+    await using archive = await open(folder.path)
+    for (const number of [4, 5, 6]) add(archive, block(number))
+    archive.settle(idOf(5), 'final')
+    add(archive, proposal(5, 9))
+    archive.settle(idOf(5, 9), 'final')
+    add(archive, proposal(6, 9))
+    await archive.flushed()
+    assert.deepEqual([archive.size, archive.byNumber(6)?.facts.id], [1, idOf(6, 9)])
+  })
+
+  test('stay where a proposal is written after another one of its number is final', async () => {
+    using folder = makeTestFolder()
+    for (const isNewProcess of [false, true]) {
+      await using archive = await open(folder.path)
+      for (let number = 1; number <= 21; number++) add(archive, block(number))
+      if (!isNewProcess) await archive.flushed()
+      add(archive, proposal(21, 9))
+      archive.settle(idOf(21), 'final')
+      add(archive, proposal(21, 8))
+      archive.settle(idOf(21, 9), 'rejected')
+      await archive.flushed()
+      assert.deepEqual([archive.size, archive.range], [23, { from: 1, to: 21 }])
+      assert.equal(archive.byNumber(21)?.facts.id, idOf(21))
+    }
+  })
 
   test('damage costs blocks and nothing else', async () => {
     using folder = makeTestFolder()

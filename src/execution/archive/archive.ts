@@ -151,7 +151,10 @@ export class BlockArchive implements AsyncDisposable {
     const isNews = this.#index.settle(id, outcome)
     if (!isNews && !this.#waiting.has(id)) return
     this.#enqueue(async () => {
-      if (isNews || this.#index.settle(id, outcome)) await this.#log.append(encodeOutcomeHead(id, outcome), NO_BYTES)
+      if (!isNews && !this.#index.settle(id, outcome)) return
+      const facts = this.#index.byId(id)?.facts
+      if (facts !== undefined && this.#index.hasTwoFinal(facts.number)) await this.#removeAll(facts)
+      else await this.#log.append(encodeOutcomeHead(id, outcome), NO_BYTES)
     })
   }
 
@@ -215,19 +218,16 @@ export class BlockArchive implements AsyncDisposable {
   }
 
   /**
-   * The source was replaced by another chain, for instance a new simulated one: it has another chain id, another block in the place of a final
-   * one, or blocks below all that are held.
+   * The source was replaced by another chain, for instance a new simulated one: it has another chain id, or blocks below all that are held.
+   * One that has neither is known by its first final block, see `settle`. Until that is final it may be an abandoned proposal of this chain.
    */
-  #isOfAnotherChain({ number, id, chainId }: BlockContent): boolean {
+  #isOfAnotherChain({ number, chainId }: BlockContent): boolean {
     const lowest = this.#index.recorded.at(0)?.from
-    if (lowest === undefined) return false
-    const same = this.#index.byNumber(number)
-    if (same !== undefined) return same.facts.chainId !== chainId || (same.outcome === 'final' && same.facts.id !== id)
     const newest = this.#index.byNumber(this.range?.to ?? -1)
-    return number < lowest || (newest !== undefined && newest.facts.chainId !== chainId)
+    return (lowest !== undefined && number < lowest) || (newest !== undefined && newest.facts.chainId !== chainId)
   }
 
-  async #removeAll({ number, chainId }: BlockContent): Promise<void> {
+  async #removeAll({ number, chainId }: Pick<BlockContent, 'number' | 'chainId'>): Promise<void> {
     const { range } = this
     this.#deps.log.info(
       { number, chainId, held: range },

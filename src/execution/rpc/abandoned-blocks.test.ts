@@ -10,7 +10,7 @@ import { silentLogger } from '../../platform/telemetry/logger.ts'
 import { Views } from '../api/views.ts'
 import { BlockArchive } from '../archive/archive.ts'
 import { search } from '../history/search.ts'
-import { openTestHistory, recordOf } from '../history/test-history.ts'
+import { figuresOf, openTestHistory, recordOf } from '../history/test-history.ts'
 import { MessageHandler, type MessageHandlerDeps } from '../stream/message-handler.ts'
 import { BlockStore } from './block-store.ts'
 import { Blocks } from './blocks.ts'
@@ -44,6 +44,15 @@ async function createRig(archive?: BlockArchive, blocksMax = 64) {
   return {
     blocks,
     history,
+    views,
+    /** Its figures, at its end. */
+    fold(number: number, variant: number) {
+      const { contention, conflicts } = figuresOf(number, variant)
+      intake.takeMessages([
+        { kind: 'tps', tps: 100, blockNumber: number, id: idOf(number, variant) },
+        { kind: 'contention', data: contention, conflicts },
+      ])
+    },
     /** A proposal of a number with the first transactions of block `of`, executed to its end. */
     execute(of: number, variant: number, txns = 2, number = of) {
       const { block } = ethBlock({ number: of, txns, logsPerTxn: 0 })
@@ -85,6 +94,16 @@ describe('an abandoned proposal', () => {
     assert.deepEqual(blocks.ranges, [{ from: 4, to: 4 }])
     assert.equal(blocks.latest?.id, idOf(4, 1))
     assert.equal(blocks.byHash(idOf(5, 1))?.id, idOf(5, 1))
+  })
+
+  test('has no figures by number, also where the finalized one was not seen', async () => {
+    const rig = await createRig()
+    await using _history = rig.history
+    rig.execute(5, 1)
+    rig.fold(5, 1)
+    assert.equal(rig.views.contentionOf(5)?.block_id, idOf(5, 1))
+    rig.enter(5, 1, 'Rejected')
+    assert.deepEqual([rig.views.contentionOf(5), rig.views.recentBlocks(9)], [undefined, []])
   })
 
   test('does not hide the final one, also after the stages of both are forgotten', async () => {

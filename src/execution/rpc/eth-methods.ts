@@ -38,7 +38,7 @@ export function createEthMethods(deps: EthMethodDeps): Record<ExecutionRpcMethod
 
   function* writeTxnAt(handle: BlockHandle | undefined, index: number, context: CallContext): WaitingWork<void> {
     const held = handle && (yield* handle.load(context.meter))
-    const block = held && (yield* held.read())
+    const block = held && (yield* held.readComplete())
     if (block === undefined || index >= block.txnCount) return context.out.add('null')
     writeTransaction(block, index, context.out)
   }
@@ -57,9 +57,8 @@ export function createEthMethods(deps: EthMethodDeps): Record<ExecutionRpcMethod
     eth_getBlockTransactionCountByHash: result(([hash]) => txnCount(byHash(hash))),
     *eth_getTransactionByHash([hash], context) {
       const found = yield* byTxn(hash, context)
-      const block = found && (yield* found.held.read())
-      if (found === undefined || block === undefined || found.index >= block.txnCount) return context.out.add('null')
-      writeTransaction(block, found.index, context.out)
+      if (found === undefined) return context.out.add('null')
+      writeTransaction(yield* found.held.readComplete(), found.index, context.out)
     },
     eth_getTransactionByBlockNumberAndIndex: ([block, index], context) =>
       writeTxnAt(byRef(block), quantity(index, 'the index'), context),
@@ -67,9 +66,8 @@ export function createEthMethods(deps: EthMethodDeps): Record<ExecutionRpcMethod
       writeTxnAt(byHash(hash), quantity(index, 'the index'), context),
     *eth_getTransactionReceipt([hash], context) {
       const found = yield* byTxn(hash, context)
-      const block = found && (yield* found.held.read())
-      if (found === undefined || block === undefined) return context.out.add('null')
-      yield* writeReceipt(block, found.index, context.out)
+      if (found === undefined) return context.out.add('null')
+      yield* writeReceipt(yield* found.held.readComplete(), found.index, context.out)
     },
     eth_getBlockReceipts([block], context) {
       const ref = blockOf(block)

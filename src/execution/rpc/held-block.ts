@@ -7,6 +7,7 @@ import { toHex } from '../../evm/hex.ts'
 import { BLOOM_BYTES } from '../../evm/logs-bloom.ts'
 import { EventBatch, u64At } from '../../evm/ring/event-batch.ts'
 import type { BlockContent } from '../source/message.ts'
+import { RpcFailure } from './failure.ts'
 
 /** Approximate size of the index entry of one transaction. */
 const TXN_INDEX_BYTES = 216
@@ -50,6 +51,13 @@ export class HeldBlock {
   *read(): Work<EthBlock | undefined> {
     this.#block ??= this.#block === null ? null : ((yield* EthBlock.read(this.#batch)) ?? null)
     return this.#block ?? undefined
+  }
+
+  /** Throws an RpcFailure where the block is incomplete: null would mean that there is no such block, and an empty list no logs. */
+  *readComplete(): Work<EthBlock> {
+    const block = yield* this.read()
+    if (block === undefined) throw new RpcFailure('blocks-not-held', `events of block ${this.number} are missing`)
+    return block
   }
 }
 

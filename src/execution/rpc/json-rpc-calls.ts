@@ -14,41 +14,68 @@ export type RpcCalls =
   | { readonly ok: true; readonly isBatch: boolean; readonly calls: readonly RpcCall[] }
   | { readonly ok: false }
 
-export type RpcCall = { readonly call: unknown; readonly id: string | undefined }
+export type RpcCall = {
+  readonly call: unknown
+  readonly id: string | undefined
+  /** A member occurs twice: parsers read such a call differently. */
+  readonly isAmbiguous: boolean
+}
+
+/** Deeper bodies are not parsed: parsing takes long, and no call is nested so deep. */
+const DEPTH_MAX = 32
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Parses a body; not ok where it is not UTF-8 JSON. */
+/** Parses a body; not ok where it is not UTF-8 JSON, or nested too deep. */
 export function readCalls(body: Buffer): RpcCalls {
   try {
     const text = utf8.decode(body)
+    const isBatch = /^\s*\[/.test(text)
+    const members = scanMembers(text, isBatch ? 2 : 1)
+    if (members === undefined) return { ok: false }
     const parsed: unknown = JSON.parse(text)
-    const isBatch = Array.isArray(parsed)
-    const ids = idTexts(text, isBatch ? 2 : 1)
-    const calls = (isBatch ? (parsed as unknown[]) : [parsed]).map((call, at) => ({ call, id: ids.get(at) }))
+    const calls = (isBatch ? (parsed as unknown[]) : [parsed]).map((call, at) => ({
+      call,
+      id: members.ids.get(at),
+      isAmbiguous: members.ambiguous.has(at),
+    }))
     return { ok: true, isBatch, calls }
   } catch {
     return { ok: false }
   }
 }
 
-/** The text of the member `id` of each call by index. `text` is valid JSON; calls are at nesting depth `callDepth`. */
-function idTexts(text: string, callDepth: number): Map<number, string> {
+type Members = {
+  /** The text of the member `id` of each call by index; none where there are several. */
+  readonly ids: Map<number, string>
+  readonly ambiguous: Set<number>
+}
+
+/**
+ * Scans a body before it is parsed; calls are at nesting depth `callDepth`. Undefined where it is nested too deep; without meaning where it
+ * is not valid JSON.
+ */
+function scanMembers(text: string, callDepth: number): Members | undefined {
   const ids = new Map<number, string>()
+  const ambiguous = new Set<number>()
+  /** Of the call. */
+  const names = new Set<unknown>()
   let depth = 0
   let call = 0
   /** Whether the next string is a member name of a call. */
   let isMember = false
-  let name = ''
+  let nameText = ''
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at)
     if (code === QUOTE) {
       const end = stringEnd(text, at)
-      if (isMember) name = text.slice(at, end)
+      if (isMember) nameText = text.slice(at, end)
       at = end - 1
     } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
       depth += 1
+      if (depth > DEPTH_MAX) return undefined
       isMember = depth === callDepth && code === OPEN_BRACE
+      if (isMember) names.clear()
     } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
       depth -= 1
       isMember = false
@@ -57,16 +84,20 @@ function idTexts(text: string, callDepth: number): Map<number, string> {
       isMember = depth === callDepth
     } else if (code === COLON && isMember) {
       isMember = false
-      if (JSON.parse(name) === 'id') ids.set(call, scalarAt(text, at + 1))
+      const name: unknown = JSON.parse(nameText)
+      if (names.has(name)) ambiguous.add(call)
+      if (name === 'id' && names.has(name)) ids.delete(call)
+      else if (name === 'id') ids.set(call, scalarAt(text, at + 1))
+      names.add(name)
     }
   }
-  return ids
+  return { ids, ambiguous }
 }
 
 /** The index after the string that begins at `at`. */
 function stringEnd(text: string, at: number): number {
   let end = at + 1
-  for (let code = text.charCodeAt(end); code !== QUOTE; code = text.charCodeAt(end)) end += code === BACKSLASH ? 2 : 1
+  while (end < text.length && text.charCodeAt(end) !== QUOTE) end += text.charCodeAt(end) === BACKSLASH ? 2 : 1
   return end + 1
 }
 

@@ -78,6 +78,35 @@ describe('ids of JSON-RPC', () => {
   })
 })
 
+describe('bodies that parsers read differently', () => {
+  const call = '"jsonrpc":"2.0","id":1,"method":"ok"'
+  const refused = (text: string, id: string) => {
+    assert.match(text, /"code":-32600.*a member occurs twice/)
+    assert(text.endsWith(`"id":${id}}`), text)
+  }
+
+  test('a call with a member twice is refused, other calls of the batch are not', () => {
+    refused(respond(`{${call},"method":"nothing"}`).text, '1')
+    refused(respond(`{${call},"m\\u0065thod":"ok"}`).text, '1')
+    refused(respond(`{${call},"id":2}`).text, 'null')
+    refused(respond(`{${call},"id":2,"id":3}`).text, 'null')
+    const [good, bad, last] = JSON.parse(respond(`[{${call}},{${call},"params":[],"params":[]},{${call}}]`).text)
+    assert.deepEqual([good.result, bad.error.code, last.result], ['yes', -32600, 'yes'])
+  })
+
+  test('members of params are not those of the call', () => {
+    assert.match(respond(`{${call},"params":[{"id":1,"method":2},{"id":1}]}`).text, /"result":"yes"/)
+  })
+
+  test('a body that is nested deeper than 32 is a parse error, and is not parsed', () => {
+    const nested = (depth: number) => `{${call},"params":${'['.repeat(depth)}${']'.repeat(depth)}}`
+    assert.match(respond(nested(31)).text, /"result":"yes"/)
+    assert.match(respond(nested(32)).text, /-32700/)
+    for (const text of ['['.repeat(60_000), '{"a":'.repeat(20_000), '"', '{"', '{"a', '{"a\\', '[{"id":', '{:'])
+      assert.match(respond(text).text, /-32700/, text.slice(0, 9))
+  })
+})
+
 describe('limits of a request', () => {
   const call = (method: string, ...params: unknown[]) => ({ jsonrpc: '2.0', method, params, id: 1 })
   const batch = (...calls: unknown[]) => JSON.stringify(calls)

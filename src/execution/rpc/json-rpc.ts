@@ -71,7 +71,7 @@ function* respondToBatch(
 }
 
 function* respondToCall(
-  { call, id }: RpcCall,
+  { call, id, isAmbiguous }: RpcCall,
   { meter, out }: Omit<RpcRequest, 'body'>,
   { methods, onFault, onCall, onLimit }: JsonRpcDeps,
 ): WaitingWork<CallOutcome> {
@@ -89,6 +89,7 @@ function* respondToCall(
     return invalid('id is a string, a number or null')
   const known = id ?? 'null'
   if (jsonrpc !== '2.0' || typeof method !== 'string') return invalid('jsonrpc is "2.0" and method a string', known)
+  if (isAmbiguous) return invalid('a member occurs twice', known)
   const isNotification = given === undefined
   const before = out.mark()
   try {

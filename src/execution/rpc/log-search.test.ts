@@ -58,16 +58,6 @@ describe('eth_getLogs', () => {
     )
   })
 
-  test('over a block with lost events is an error, never an empty list', () => {
-    const { block } = ethBlock({ number: 1, txns: 2, logsPerTxn: 1 })
-    const words = new Uint32Array(block.descriptors.buffer, block.descriptors.byteOffset)
-    // The third event is the output of the first transaction; the block has two.
-    words[(2 * DESCRIPTOR_BYTES + DESCRIPTOR.txnId) / 4] = 9
-    const incomplete = testMethods(storeOf({ kind: 'block', block }))
-    const filter = { fromBlock: '0x1', toBlock: '0x1', address: addressOf(7) }
-    assert.throws(() => callMethod(incomplete.eth_getLogs, [filter]), { name: 'RpcFailure', message: /block 1/ })
-  })
-
   test('does not read a block whose bloom excludes the filter', () => {
     const large = ethBlock({ number: 1, txns: 100, logsPerTxn: 30 })
     const filter = { fromBlock: '0x1', toBlock: '0x1', address: addressOf(99) }

@@ -6,7 +6,7 @@ import { bloomBits, mayContain } from '../../evm/logs-bloom.ts'
 import { PRICE, UNIT } from '../api/work-budget.ts'
 import type { BlockHandle } from './blocks.ts'
 import type { CallContext } from './call-meter.ts'
-import { LimitFailure, RpcFailure } from './failure.ts'
+import { LimitFailure } from './failure.ts'
 import type { LogFilter } from './params.ts'
 
 /** Maximum number of logs in a result. */
@@ -37,10 +37,7 @@ export function* findLogs(filter: LogFilter, blocks: readonly BlockHandle[], con
     const { bloom } = handle
     if (bloom !== undefined && !tests.every((test) => test.some((bits) => mayContain(bloom, bits)))) continue
     const held = yield* handle.load(meter)
-    const block = yield* held.read()
-    // An empty list would mean that there are no logs.
-    if (block === undefined) throw new RpcFailure('blocks-not-held', `events of block ${handle.number} are missing`)
-    found = yield* searchBlock(block, filter, context, found)
+    found = yield* searchBlock(yield* held.readComplete(), filter, context, found)
   }
   out.add(']')
 }

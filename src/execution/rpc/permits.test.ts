@@ -26,6 +26,27 @@ test('limits requests and unread bytes per client and requests in total, and rel
   assert.deepEqual([permits.open, permits.unreadBytes], [0, 0])
 })
 
+test('requests whose bodies do not arrive are closed for others, first those of the client with the most', () => {
+  const permits = createRpcPermits({ ...OPTIONS, inAllMax: 4 })
+  const closed: string[] = []
+  const open = (owner: string, name: string) => permits.acquire(owner, () => closed.push(name))
+  const slow = open('b', 'b1')
+  open('a', 'a1')
+  const read = open('a', 'a2')
+  read.bodyRead()
+  open('c', 'c1').bodyRead()
+  permits.acquire('d')
+  assert.deepEqual([closed, permits.open], [['a1'], 4])
+  permits.acquire('d')
+  assert.deepEqual([closed, permits.open], [['a1', 'b1'], 4])
+  assert.throws(() => open('e', 'e1'), refused('requestsInAll'), 'all bodies have arrived')
+  slow[Symbol.dispose]()
+  assert.equal(permits.open, 4, 'a closed request is counted no longer')
+  read[Symbol.dispose]()
+  open('e', 'e1')
+  assert.equal(permits.open, 4)
+})
+
 test('a small response is never refused, and closes no other', () => {
   const permits = createRpcPermits(OPTIONS)
   permits.acquire('a').holdResponse(99, stays)

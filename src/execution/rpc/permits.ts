@@ -13,6 +13,8 @@ export type RpcPermitsOptions = {
 }
 
 export type RpcPermit = Disposable & {
+  /** The body of the request has arrived. */
+  bodyRead(): void
   /**
    * Counts the bytes of a response until the permit is released; throws a LimitFailure over the limit of its owner. Over the limit of all
    * owners other responses are closed, by their `close`.
@@ -21,8 +23,11 @@ export type RpcPermit = Disposable & {
 }
 
 export type RpcPermits = {
-  /** Throws a LimitFailure when too many requests are open. */
-  acquire(owner: WorkOwner): RpcPermit
+  /**
+   * Throws a LimitFailure when too many requests are open. Until its body has arrived, a request may be closed by `closeRequest` in favour of
+   * another one: connections that send no body do not stop those that do.
+   */
+  acquire(owner: WorkOwner, closeRequest?: () => void): RpcPermit
   readonly open: number
   readonly unreadBytes: number
 }
@@ -31,6 +36,8 @@ const RETRY_MS = 1000
 
 type Use = { requests: number; unreadBytes: number }
 
+type OpenBody = { readonly use: Use; readonly close: () => void }
+
 type HeldResponse = { readonly use: Use; readonly bytes: number; readonly close: () => void }
 
 /** Limits the memory of open requests, per owner and in total. */
@@ -38,19 +45,31 @@ export function createRpcPermits(options: RpcPermitsOptions): RpcPermits {
   const { perClientMax, inAllMax, unreadPerClientMax, unreadInAllMax, smallBytesMax } = options
   const uses = new Map<WorkOwner, Use>()
   const all: Use = { requests: 0, unreadBytes: 0 }
+  /** The longest awaited first. */
+  const bodies = new Set<OpenBody>()
   /** The longest held first. */
   const responses = new Set<HeldResponse>()
 
-  function acquire(owner: WorkOwner): RpcPermit {
+  function acquire(owner: WorkOwner, closeRequest?: () => void): RpcPermit {
     const use = uses.get(owner) ?? { requests: 0, unreadBytes: 0 }
     if (use.requests >= perClientMax)
       throw refusal('requestsPerClient', perClientMax, 'requests of one client at a time')
+    if (all.requests >= inAllMax) firstOfLargestUse(bodies, 'requests')?.close()
     if (all.requests >= inAllMax) throw refusal('requestsInAll', inAllMax, 'requests at a time')
     uses.set(owner, use)
     for (const one of [use, all]) one.requests += 1
     let held: HeldResponse | undefined
     let isOpen = true
+    const body: OpenBody = {
+      use,
+      close() {
+        release()
+        closeRequest?.()
+      },
+    }
+    if (closeRequest !== undefined) bodies.add(body)
     return {
+      bodyRead: () => void bodies.delete(body),
       holdResponse(bytes, close) {
         if (bytes > smallBytesMax) {
           if (use.unreadBytes + bytes > unreadPerClientMax)
@@ -61,26 +80,29 @@ export function createRpcPermits(options: RpcPermitsOptions): RpcPermits {
         responses.add(held)
         for (const one of [use, all]) one.unreadBytes += bytes
       },
-      [Symbol.dispose]() {
-        if (!isOpen) return
-        isOpen = false
-        if (held !== undefined) release(held)
-        for (const one of [use, all]) one.requests -= 1
-        if (use.requests === 0) uses.delete(owner)
-      },
+      [Symbol.dispose]: release,
+    }
+
+    function release(): void {
+      if (!isOpen) return
+      isOpen = false
+      bodies.delete(body)
+      if (held !== undefined) releaseResponse(held)
+      for (const one of [use, all]) one.requests -= 1
+      if (use.requests === 0) uses.delete(owner)
     }
   }
 
-  function release(response: HeldResponse): void {
+  function releaseResponse(response: HeldResponse): void {
     if (!responses.delete(response)) return
     for (const one of [response.use, all]) one.unreadBytes -= response.bytes
   }
 
-  /** Closes the longest-held response of the owner with the most unread bytes: those who read soon are not affected by those who do not. */
+  /** Those who read soon are not affected by those who do not. */
   function closeLargestUse(): void {
-    const [largest] = [...responses].toSorted((a, b) => b.use.unreadBytes - a.use.unreadBytes)
+    const largest = firstOfLargestUse(responses, 'unreadBytes')
     if (largest === undefined) return
-    release(largest)
+    releaseResponse(largest)
     largest.close()
   }
 
@@ -93,6 +115,11 @@ export function createRpcPermits(options: RpcPermitsOptions): RpcPermits {
       return all.unreadBytes
     },
   }
+}
+
+/** The longest held of the owner with the most. */
+function firstOfLargestUse<Held extends { readonly use: Use }>(held: Iterable<Held>, of: keyof Use): Held | undefined {
+  return [...held].toSorted((a, b) => b.use[of] - a.use[of])[0]
 }
 
 function refusal(limit: 'requestsPerClient' | 'requestsInAll' | 'unreadBytes', size: number, reason: string) {

@@ -46,7 +46,10 @@ export function createRpcPosts(options: RpcPostOptions, deps: RpcPostDeps): (pos
     try {
       const meter = createCallMeter(deps.budget, owner)
       meter.take(PRICE.call)
-      const permit = deps.permits.acquire(owner)
+      const permit = deps.permits.acquire(owner, () => {
+        deps.onLimit?.('requestsInAll')
+        response.destroy()
+      })
       response.once('close', () => permit[Symbol.dispose]())
       await servePost(post, meter, permit)
     } catch (error) {
@@ -61,6 +64,7 @@ export function createRpcPosts(options: RpcPostOptions, deps: RpcPostDeps): (pos
     const read = await readBody(request, options)
     if (!read.ok && read.reason === 'aborted') return
     if (!read.ok) throw bodyTooLarge(options.bodyBytesMax)
+    permit.bodyRead()
     const out = new ResponseText({
       bytesMax: options.responseBytesMax,
       onBytes: (bytes) => meter.charge(bytes / UNIT.bytes),

@@ -61,8 +61,7 @@ export class RenderedBlocks {
       this.#cache.set(key, cached)
       return out.addChunks(cached.chunks)
     }
-    const block = yield* held.read()
-    if (block === undefined) return out.add('null')
+    const block = yield* held.readComplete()
     const before = out.mark()
     yield* writePieces(piecesOf(block, held), out)
     this.#store(key, out.since(before))

@@ -63,6 +63,8 @@ export type SourceStats = {
   unknownTypes: number
   blocksDropped: number
   blocksIncomplete: number
+  /** Consensus events of blocks that were never seen. */
+  unknownBlocks: number
 }
 
 export const NO_STATS: Readonly<SourceStats> = {
@@ -74,6 +76,7 @@ export const NO_STATS: Readonly<SourceStats> = {
   unknownTypes: 0,
   blocksDropped: 0,
   blocksIncomplete: 0,
+  unknownBlocks: 0,
 }
 
 export type SourceFailure = { code: 'missing' | 'refused' | 'unreadable'; message: string }

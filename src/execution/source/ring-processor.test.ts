@@ -94,6 +94,14 @@ describe('reading a ring', () => {
     assert.equal(of(step(20_000), 'top-accesses').length, 0, 'nothing has changed')
   })
 
+  test('consensus events of blocks that were never seen are counted', () => {
+    const { recorder, step } = createRig()
+    recordBlock(recorder, block(9))
+    recorder.add('BLOCK_QC', { id: idOf(8), block_number: 8n }, { timeNs: 1n })
+    recorder.add('BLOCK_FINALIZED', { id: idOf(7), block_number: 7n }, { timeNs: 2n })
+    assert.equal(of(step(), 'progress').at(-1)?.position.stats.unknownBlocks, 2)
+  })
+
   test('a block after one without an end is passed on', () => {
     const { recorder, step } = createRig()
     recordOpenBlock(recorder, block(1))

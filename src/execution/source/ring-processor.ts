@@ -245,6 +245,8 @@ export class RingProcessor {
   #stats(): SourceStats {
     const { gaps, eventsLost, payloadsLost } = this.#follower.stats
     const { events, recordErrors, unknownTypes, blocksDropped, blocksIncomplete } = this.#fold.stats
-    return { events, gaps, eventsLost, payloadsLost, recordErrors, unknownTypes, blocksDropped, blocksIncomplete }
+    const { unknownIds: unknownBlocks } = this.#fold.lifecycle.stats
+    const lost = { gaps, eventsLost, payloadsLost, recordErrors, blocksDropped, blocksIncomplete }
+    return { events, unknownTypes, unknownBlocks, ...lost }
   }
 }

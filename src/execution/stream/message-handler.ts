@@ -52,6 +52,7 @@ export class MessageHandler {
           views.blockFinalized(change.block_number, change.block_hash)
           metrics.finalize.observe(change.block_age_ms / 1000)
         }
+        if (change.to_stage === 'Rejected') views.blockRejected(change.block_number, change.block_hash)
         const outcome = outcomeOf(change.to_stage)
         if (outcome !== undefined) blocks.settle(change.block_hash, outcome)
         return hub.publish('Lifecycle', JSON.stringify(change))
@@ -62,7 +63,7 @@ export class MessageHandler {
       case 'forgotten':
         return views.lifecycle.forget(message.ids)
       case 'tps':
-        views.blockEnded(message.blockNumber, message.tps)
+        views.blockEnded(message.blockNumber, message.id, message.tps)
         if (message.id !== undefined)
           history.blockEnded({
             id: message.id,
