@@ -198,7 +198,7 @@ describe('the WebSocket server', () => {
   it('reads free messages beyond the burst more slowly, and keeps the connection', async () => {
     const { token } = await ws.gateway.subscribe({})
     const client = await ws.open(token)
-    for (let sent = 0; sent < 220; sent++) client.socket.send('{"jsonrpc":"2.0","method":"ping"}')
+    for (let sent = 0; sent < 1020; sent++) client.socket.send('{"jsonrpc":"2.0","method":"ping"}')
     const { result } = (await client.call('getRateLimits')) as Response
     assert.ok(result)
     const beyond = ws.registry.value('sluice_bundle_refused_total', { interface: 'ws', limit: 'freeMessages' })
