@@ -179,8 +179,8 @@ test('bodies that are not complete count as held bytes of their subscription bef
   })
   await until('they are held', () => on.heldBytes.total === 4 * (bodyBytes - 1))
   const refused = await on.post('/', 'x'.repeat(10))
-  assert.deepEqual([refused.status, refused.headers.get('retry-after')], [503, '2'])
-  assert.match(await refused.text(), /heldBytesPerSubscription.*\(CANNOT_SCHEDULE_TASK\)/)
+  assert.deepEqual([refused.status, refused.headers.get('retry-after')], [429, '2'])
+  assert.match(await refused.text(), /heldBytesPerSubscription.*\(TOO_MANY_SIMULTANEOUS_QUERIES\)/)
   assert.equal(on.charges.size, 0)
   // Without a body there is nothing to hold.
   const served = await on.get('/?query=select%201')
