@@ -48,7 +48,7 @@ async function createRig(archive?: BlockArchive, blocksMax = 64) {
     /** Its figures, at its end. */
     fold(number: number, variant: number) {
       const { contention, conflicts } = figuresOf(number, variant)
-      intake.takeMessages([
+      messageHandler.handle([
         { kind: 'tps', tps: 100, blockNumber: number, id: idOf(number, variant) },
         { kind: 'contention', data: contention, conflicts },
       ])

@@ -37,7 +37,7 @@ export type WsConnection = {
   /** Sends what is queued, then the close frame; terminates the connection when the peer does not reply in time. */
   close(code: number, reason?: string): void
   terminate(): void
-  /** Reads nothing more from the client for so long; messages that came together with the last one are still received. */
+  /** Reads and delivers nothing more from the client for so long; messages that came together with the last one wait too. */
   pauseReading(ms: number): void
   /**
    * Sets what receives text messages, and binary ones that are UTF-8; other binary ones close with 1003. The reply to the peer's close frame waits until all
@@ -96,7 +96,6 @@ export type WsConnectionOwner = {
 }
 
 const NONE: readonly never[] = []
-const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 type State =
   | 'open'
@@ -258,17 +257,13 @@ export class ServerWsConnection implements WsConnection, WsSocketOwner {
     this.#owner.onDirty(this)
   }
 
-  messageReceived(data: Buffer, isBinary: boolean): void {
+  undecodableReceived(isBinary: boolean): void {
+    this.close(isBinary ? WsCloseCode.unsupportedData : WsCloseCode.notUtf8, 'not UTF-8')
+  }
+
+  messageReceived(text: string): void {
     this.#silence.heard()
-    const listener = this.#messageListener
-    if (listener === undefined) return
-    let text: string
-    try {
-      text = UTF8.decode(data)
-    } catch {
-      return this.close(isBinary ? WsCloseCode.unsupportedData : WsCloseCode.notUtf8, 'not UTF-8')
-    }
-    const work = listener(text)
+    const work = this.#messageListener?.(text)
     if (work === undefined) return
     this.#responsesDue += 1
     const onSettled = () => {
