@@ -9,11 +9,13 @@ import { Engine } from './engine.ts'
 import type { DecodedEvent } from './events.ts'
 
 const OPTIONS = { slotsMax: 4, slotsBehindMax: 4, bytesMax: 2 ** 26, shredsPerSlotMax: 32_768 }
-const MARKER = encodeBlockMarker({ variant: 'update-parent', parentSlot: 8, parentBlockId: new Uint8Array(32) })
+const markerTo = (parentSlot: number) =>
+  encodeBlockMarker({ variant: 'update-parent', parentSlot, parentBlockId: new Uint8Array(32) })
+const MARKER = markerTo(8)
 
 /** The data shreds of each FEC set of a slot. */
 function shredsOf(batches: readonly Uint8Array[], slot = 10) {
-  const place = { slot, parentSlot: 9, version: VERSION, chainedRoot: new Uint8Array(32), leader: LEADER }
+  const place = { slot, parentSlot: slot - 1, version: VERSION, chainedRoot: new Uint8Array(32), leader: LEADER }
   return makeShreds({ ...place, batches }).sets.map(({ data }) => data)
 }
 
@@ -147,4 +149,28 @@ test('a change of the parent before another one that came first is void', () => 
     ],
   )
   assert.deepEqual([engine.counts.dataSetsVoid, engine.counts.dataSetsConflicting], [3, 0])
+})
+
+test('a slot has the parent of the marker, and the one that it names no longer is not missing', () => {
+  const bytes = batchesOf([500])[0]?.bytes as Uint8Array
+  const unknown = { parent: undefined, gaps: [[9, 'slot-unknown']] }
+  for (const [marker, { parent, gaps }] of [
+    [MARKER, { parent: 8, gaps: [] }],
+    // Its form is not known, or it is no slot before this one.
+    [MARKER.with(13, 2), unknown],
+    [markerTo(10), unknown],
+    [markerTo(2 ** 40), unknown],
+  ] as const) {
+    const { engine, events, push } = open()
+    push(shredsOf([bytes], 8).flat())
+    push(shredsOf([bytes, marker, bytes], 10).flat())
+    engine.end()
+    assert.deepEqual(
+      events.flatMap((event) => (event.kind === 'gap' ? [[event.slot, event.reason]] : [])),
+      gaps,
+    )
+    const [completed, report] = events.filter(({ slot, kind }) => slot === 10 && kind.startsWith('slot-'))
+    assert.ok(completed?.kind === 'slot-completed' && report?.kind === 'slot-report')
+    assert.deepEqual([completed.parentSlot, report.parentSlot], [parent, parent])
+  }
 })

@@ -1,6 +1,6 @@
 import { createShredHead, FEC_SET_DATA_SHREDS, type ShredHead, scanShred } from '../../solana/shred/shred.ts'
 import { SLOT_MS_DEFAULT } from '../../solana/slot-pace.ts'
-import { decodeDataSet } from './data-set.ts'
+import { decodeDataSet, parentOf } from './data-set.ts'
 import {
   type ClosedBy,
   createEngineCounts,
@@ -285,7 +285,7 @@ export class Engine {
         slot.setDelivered(from, to)
         if (decoded.kind === 'marker') {
           slot.counts.markers += 1
-          if (decoded.isParentUpdate) slot.changeParent(from)
+          if (decoded.isParentUpdate) slot.changeParent(from, parentOf(decoded))
           this.counts.markers += 1
           this.#emit(decoded)
         } else this.#deliver(slot, decoded)

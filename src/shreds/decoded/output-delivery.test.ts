@@ -91,23 +91,6 @@ test('readers learn of a data set that was too large, and of a changed parent', 
   ])
 })
 
-test('a completed slot and its report have the parent that a block marker has set', () => {
-  const { delivery, read } = createOutput()
-  const engine = new Engine(ENGINE, (event) => {
-    if (event.kind === 'data-set') {
-      const bytes = encodeBlockMarker({ variant: 'update-parent', parentSlot: 495, parentBlockId: new Uint8Array(32) })
-      delivery.deliver({ ...event, kind: 'marker', bytes, isParentUpdate: true })
-    }
-    delivery.deliver(event)
-  })
-  const block = makeBlock({ slot: 500, parentSlot: 499, batchBytes: [2000] }, createRandom(4))
-  for (const packet of block.fecSets.flat()) engine.push(packet, 0, packet.length, 0, true)
-  engine.end()
-  const [completed, report] = read().slice(-2)
-  assert.ok(completed?.kind === 'slot-completed' && report?.kind === 'slot-report')
-  assert.deepEqual([completed.parentSlot, report.parentSlot], [495, 495])
-})
-
 test('a changed parent is announced whatever its length field and trailing bytes, and without a parent where its form is not known', async () => {
   const exact = encodeBlockMarker({ variant: 'update-parent', parentSlot: 495, parentBlockId: new Uint8Array(32) })
   const otherLength = exact.with(11, 42)
@@ -119,7 +102,7 @@ test('a changed parent is announced whatever its length field and trailing bytes
     [trailing, 495],
     [otherVersion, undefined],
   ] as const) {
-    const { memory, delivery, read } = createOutput()
+    const { memory, delivery } = createOutput()
     const slots: DecodedSlot[] = []
     using _reading = createDecodedSource(memory).read({
       ...{ onDataSet: () => undefined, onLost: () => undefined, onBatchEnd: () => undefined },
@@ -127,11 +110,7 @@ test('a changed parent is announced whatever its length field and trailing bytes
     })
     const place = { slot: 500, startIndex: 0, endIndex: 32, arrivalNanos: 0 }
     delivery.deliver({ kind: 'marker', ...place, bytes, isParentUpdate: true })
-    delivery.deliver({ kind: 'slot-completed', slot: 500, parentSlot: 499, transactions: 0 })
-    const completed = read().at(-1)
-    assert.ok(completed?.kind === 'slot-completed')
-    assert.equal(completed.parentSlot, parentSlot)
-    await until('all are read', () => slots.length === 3)
+    await until('all are read', () => slots.length === 2)
     assert.deepEqual(slots[1], { kind: 'parent-changed', slot: 500, parentSlot })
   }
 })

@@ -32,6 +32,8 @@ export class OpenSlot {
   /** FEC sets of the slot, once LAST_IN_SLOT is known. */
   #lastSetCount: number | undefined
   #parentOffset = -1
+  /** As the last change of the parent has set it. */
+  #changedParent: number | undefined
   #versionsConflicting = 0
   #isConflicting = false
   #isParentConflicting = false
@@ -65,7 +67,9 @@ export class OpenSlot {
     this.#wasCompleteTaken = false
   }
 
+  /** As the data shreds name it, or as a marker has set it; undefined while it is not known, or where the form of the marker is not. */
   get parentSlot(): number | undefined {
+    if (this.counts.parentUpdates > 0) return this.#changedParent
     return this.#parentOffset === -1 ? undefined : this.slot - this.#parentOffset
   }
 
@@ -107,8 +111,9 @@ export class OpenSlot {
   }
 
   /** The leader changed the parent of the block with the marker in this FEC set, which is not void: nothing before it can be missing. */
-  changeParent(marker: number): void {
+  changeParent(marker: number, parentSlot: number | undefined): void {
     this.counts.parentUpdates += 1
+    this.#changedParent = parentSlot
     this.#voidBelow = marker
     this.setDelivered(0, marker)
   }
