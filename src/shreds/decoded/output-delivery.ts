@@ -45,7 +45,7 @@ export class OutputDelivery {
   dataSetsTooLarge = 0
 
   /** Set where the streams of nodes are merged. */
-  merge: Pick<UpstreamMerge, 'takeOwn' | 'isForgotten' | 'fills' | 'transactionsOf'> | undefined
+  merge: Pick<UpstreamMerge, 'takeOwn' | 'changeParent' | 'isForgotten' | 'fills' | 'transactionsOf'> | undefined
 
   constructor(output: OutputWriter, tables: Pick<LookupTables, 'resolve'>) {
     this.#output = output
@@ -55,6 +55,7 @@ export class OutputDelivery {
   deliver(event: DecodedEvent | EngineStarted): void {
     if (event.kind === 'slot-report') return this.#deliverReport(event)
     if (event.kind === 'slot-completed') return this.#deliverCompleted(event)
+    if (event.kind === 'marker' && event.isParentUpdate) this.merge?.changeParent(event)
     if (event.kind === 'gap' && event.firstSlot === undefined && this.merge?.fills(event) === true)
       return this.#noteFilled(event)
     if (event.kind === 'data-set' && this.merge?.isForgotten(event.slot) === true) {
