@@ -71,21 +71,21 @@ test('readers learn of a data set that was too large, and of a changed parent', 
   })
   const marker = encodeBlockMarker({ variant: 'update-parent', parentSlot: 495, parentBlockId: new Uint8Array(32) })
   const place = { slot: 500, arrivalNanos: 0 }
-  delivery.deliver({ kind: 'marker', ...place, startIndex: 0, endIndex: 32, bytes: marker, isParentUpdate: true })
+  delivery.deliver({ kind: 'marker', ...place, startIndex: 32, endIndex: 64, bytes: marker, isParentUpdate: true })
   const entriesBytes = new Uint8Array(MEMORY_BYTES)
   delivery.deliver({
-    ...{ kind: 'data-set', ...place, startIndex: 32, endIndex: 320, entriesBytes, entries: 1, transactions: [] },
+    ...{ kind: 'data-set', ...place, startIndex: 64, endIndex: 320, entriesBytes, entries: 1, transactions: [] },
     ...{ wasRecovered: false, isVerified: true, part: undefined },
   })
   await until('all are read', () => slots.length === 3)
   assert.deepEqual(slots, [
     { kind: 'first-shred', slot: 500, parentSlot: undefined },
-    { kind: 'parent-changed', slot: 500, parentSlot: 495 },
+    { kind: 'parent-changed', slot: 500, parentSlot: 495, voidBeforeIndex: 32 },
     {
       kind: 'lost',
       slot: 500,
       parentSlot: undefined,
-      reason: 'too-large: the data set of shreds 32 to 320 was not delivered; limit: decodedDataSetBytes',
+      reason: 'too-large: the data set of shreds 64 to 320 was not delivered; limit: decodedDataSetBytes',
       isDecoded: true,
     },
   ])
@@ -111,7 +111,7 @@ test('a changed parent is announced whatever its length field and trailing bytes
     const place = { slot: 500, startIndex: 0, endIndex: 32, arrivalNanos: 0 }
     delivery.deliver({ kind: 'marker', ...place, bytes, isParentUpdate: true })
     await until('all are read', () => slots.length === 2)
-    assert.deepEqual(slots[1], { kind: 'parent-changed', slot: 500, parentSlot })
+    assert.deepEqual(slots[1], { kind: 'parent-changed', slot: 500, parentSlot, voidBeforeIndex: 0 })
   }
 })
 

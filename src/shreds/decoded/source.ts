@@ -59,9 +59,16 @@ export type DecodedTransaction = {
 
 export type DecodedSlot =
   | {
-      readonly kind: 'first-shred' | 'completed' | 'parent-changed'
+      readonly kind: 'first-shred' | 'completed'
       readonly slot: number
       readonly parentSlot: number | undefined
+    }
+  | {
+      readonly kind: 'parent-changed'
+      readonly slot: number
+      readonly parentSlot: number | undefined
+      /** Data sets that end at this shred or before it are void. */
+      readonly voidBeforeIndex: number
     }
   | {
       readonly kind: 'lost'
@@ -304,8 +311,9 @@ function slotOf(
     }
     case 'marker': {
       if (!message.isParentUpdate) return undefined
-      // Also where the new parent is not known: what was delivered of the slot is void.
-      return { kind: 'parent-changed', slot: message.slot, parentSlot: parentOf(message) }
+      const { slot, startIndex } = message
+      // Also where the new parent is not known: what was delivered of the slot before is void.
+      return { kind: 'parent-changed', slot, parentSlot: parentOf(message), voidBeforeIndex: startIndex }
     }
     case 'slot-report':
       return undefined
