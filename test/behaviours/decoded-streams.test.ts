@@ -9,7 +9,7 @@ import { GrpcCode } from '../../src/platform/grpc/status.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { encodeBase58 } from '../../src/solana/crypto/base58.ts'
-import { SlotStatus } from '../../src/solana/gen/geyser_pb.ts'
+import { SlotStatus, type SubscribeUpdateSlot } from '../../src/solana/gen/geyser_pb.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
 import { type Request, request, unitsUsed, updateOf } from '../support/deshred.ts'
 import { type GrpcGateway, openStream, SUBSCRIBE, startGrpcGateway, tokenMetadata } from '../support/grpc-gateway.ts'
@@ -192,13 +192,13 @@ describe('streams of decoded shreds', () => {
   it('sends a changed parent to streams with a filter for slots', async () => {
     const without = await subscribed({ deshredTransactions: { all: {} } })
     const slots = await subscribed({ slots: { s: {} } })
-    reader?.onSlot({ kind: 'parent-changed', slot: 102, parentSlot: 99 })
+    reader?.onSlot({ kind: 'parent-changed', slot: 102, parentSlot: 99, voidBeforeIndex: 32 })
     reader?.onSlot({ kind: 'lost', slot: 103, parentSlot: undefined, reason: 'after it' })
     void reader?.onBatchEnd()
     await reached(() => without.messages.length === 1 && slots.messages.length === 2)
     const { updateOneof } = updateOf(slots.messages[0] as Buffer)
-    const { slot, parent, status } = updateOneof.value as { slot: bigint; parent?: bigint; status: number }
-    assert.deepEqual([slot, parent, status], [102n, 99n, SlotStatus.SLOT_CREATED_BANK])
+    const { slot, parent, status, voidBeforeShredIndex } = updateOneof.value as SubscribeUpdateSlot
+    assert.deepEqual([slot, parent, status, voidBeforeShredIndex], [102n, 99n, SlotStatus.SLOT_CREATED_BANK, 32])
     for (const stream of [without, slots]) stream.call.cancel()
   })
 

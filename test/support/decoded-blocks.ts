@@ -31,6 +31,8 @@ export type BlockPlan = {
   readonly chainedRoot?: Uint8Array
   /** Bytes of transactions in each batch, about; 0 makes a marker. */
   readonly batchBytes: readonly number[]
+  /** The bytes of its markers; by default random ones. */
+  readonly marker?: Uint8Array | undefined
   readonly leader?: typeof LEADER
 }
 
@@ -87,7 +89,7 @@ function sampleTransaction(random: Below): Uint8Array {
 
 export function makeBlock(plan: BlockPlan, random: Below): MadeBlock {
   const { slot, parentSlot, leader = LEADER, chainedRoot = new Uint8Array(32).fill(9) } = plan
-  const batches = plan.batchBytes.map((bytes) => makeBatch(bytes, random))
+  const batches = plan.batchBytes.map((bytes) => makeBatch(bytes, random, plan.marker))
   const { sets, lastRoot } = makeShreds({
     slot,
     parentSlot,
@@ -110,8 +112,8 @@ export function makeBlock(plan: BlockPlan, random: Below): MadeBlock {
 
 type Batch = Pick<MadeSet, 'bytes' | 'transactions' | 'isMarker'>
 
-function makeBatch(bytesAbout: number, random: Below): Batch {
-  if (bytesAbout === 0) return { bytes: makeMarker(random), transactions: [], isMarker: true }
+function makeBatch(bytesAbout: number, random: Below, marker: Uint8Array | undefined): Batch {
+  if (bytesAbout === 0) return { bytes: marker ?? makeMarker(random), transactions: [], isMarker: true }
   const transactions: Uint8Array[] = []
   const entries: { numHashes: bigint; hash: Uint8Array; transactions: Uint8Array[] }[] = []
   for (let bytes = 0; bytes < bytesAbout; ) {

@@ -100,3 +100,20 @@ test('the attempts to connect to an address are remembered when it makes room fo
   }
   assert.equal(seconds().length, 9)
 })
+
+test('a leader never gets more than a tenth of its rate in 100 ms, and the rate of the second all the same', () => {
+  using run = start()
+  const one = leader('a', 8009)
+  run.connections.warm([one])
+  const sentAtMs: number[] = []
+  for (let passedMs = 0; passedMs < 2000; passedMs += 0.5) {
+    const nowMs = run.clock.monotonicMs()
+    let isRefused = false
+    run.connections.send(one, new Uint8Array(1), () => void (isRefused = true))
+    if (!isRefused) sentAtMs.push(nowMs)
+    run.clock.advance(0.5)
+  }
+  const counts = sentAtMs.map((fromMs) => sentAtMs.filter((ms) => ms >= fromMs && ms < fromMs + 100).length)
+  assert.equal(Math.max(...counts), 18)
+  assert.ok(sentAtMs.length > 350 && sentAtMs.length <= 360, `${sentAtMs.length} in two seconds`)
+})

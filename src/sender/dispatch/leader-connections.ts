@@ -1,4 +1,5 @@
 import type { Clock, Timer } from '../../core/clock.ts'
+import { createRollingWindow } from '../../core/rolling-window.ts'
 import { TokenBucket } from '../../core/token-bucket.ts'
 import type { QuicConnection } from '../../platform/quic/connection.ts'
 import { printEnd, type QuicEnd } from '../../platform/quic/connection-options.ts'
@@ -25,7 +26,7 @@ export type LeaderConnections = Disposable & {
     respond: (outcome: StreamOutcome | 'unreachable', message: string) => void,
   ): void
   isUsable(leader: Leader): boolean
-  /** Whether half of the stream burst is free. */
+  /** Whether half of the streams that a leader gets at once are free. */
   hasSpare(leader: Leader): boolean
   readonly open: number
 }
@@ -37,8 +38,8 @@ const CONNECTS_BURST = 4
 const CONNECT_EVERY_MS = 4000
 /** A connection is closed when it was not used for this time. */
 const KEEP_MS = 30_000
-/** An unstaked connection may open 20 streams in 100 ms. */
-const BURST_MS = 100
+/** A validator counts streams in intervals of this length, which may begin at any time: 20 for an unstaked connection. */
+const STREAMS_MS = 100
 
 /** The attempts to connect to an address. */
 type Attempts = {
@@ -52,7 +53,8 @@ type Attempts = {
 type Entry = {
   readonly leader: Leader
   readonly attempts: Attempts
-  readonly streams: TokenBucket
+  /** Opened in the last `streamsMs`. */
+  readonly streams: ReturnType<typeof createRollingWindow>
   connection: ReturnType<OpenLeader> | undefined
   usedAtMs: number
   lastEnd: string
@@ -66,7 +68,8 @@ export function createLeaderConnections(
   const entries = new Map<string, Entry>()
   /** By address; they outlive the entries, so that a peer which is dropped and comes again has no new attempts. */
   const attempted = new Map<string, Attempts>()
-  const streamsBurst = Math.max(1, (perLeaderPerSecond * BURST_MS) / 1000)
+  const streamsMax = Math.ceil((perLeaderPerSecond * STREAMS_MS) / 1000)
+  const streamsMs = (streamsMax * 1000) / perLeaderPerSecond
   let isClosed = false
 
   function entryOf(leader: Leader): Entry | undefined {
@@ -74,13 +77,13 @@ export function createLeaderConnections(
     let entry = entries.get(leader.address)
     if (entry === undefined && entries.size >= connectionsMax) {
       const [oldest] = entries.values()
-      if (oldest === undefined || nowMs - oldest.usedAtMs < BURST_MS) return undefined
+      if (oldest === undefined || nowMs - oldest.usedAtMs < STREAMS_MS) return undefined
       drop(oldest)
     }
     entry ??= {
       leader,
       attempts: attemptsAt(leader.address),
-      streams: new TokenBucket({ capacity: streamsBurst, perSecond: perLeaderPerSecond }, nowMs),
+      streams: createRollingWindow({ windowMs: streamsMs, buckets: Math.ceil(streamsMs) }),
       connection: undefined,
       usedAtMs: nowMs,
       lastEnd: '',
@@ -156,8 +159,10 @@ export function createLeaderConnections(
       connect(entry)
       const { connection } = entry
       if (connection === undefined) return respond('unreachable', entry.lastEnd)
-      if (!entry.streams.take(1, clock.monotonicMs()))
+      const nowMs = clock.monotonicMs()
+      if (entry.streams.sum(nowMs) >= streamsMax)
         return respond('busy', `${perLeaderPerSecond} per second to one leader`)
+      entry.streams.add(1, nowMs)
       if (!connection.send(wire, respond)) respond('busy', 'too many streams wait for the leader')
     },
     isUsable(leader) {
@@ -165,7 +170,7 @@ export function createLeaderConnections(
     },
     hasSpare(leader) {
       const streams = entries.get(leader.address)?.streams
-      return streams === undefined || streams.level(clock.monotonicMs()) >= streamsBurst / 2
+      return streams === undefined || streams.sum(clock.monotonicMs()) <= streamsMax / 2
     },
     get open() {
       return [...entries.values()].filter(({ connection }) => connection?.state === 'open').length

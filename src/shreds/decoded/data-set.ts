@@ -1,3 +1,4 @@
+import { decodeBlockMarker } from '../../solana/shred/block-marker.ts'
 import { scanBatch } from '../../solana/shred/scan-batch.ts'
 import { FEC_SET_DATA_SHREDS } from '../../solana/shred/shred.ts'
 import type { DataSet, MarkerSet } from './events.ts'
@@ -59,6 +60,13 @@ export function isMarker(bytes: Uint8Array): boolean {
 function isParentUpdate(bytes: Uint8Array): boolean {
   const version = (bytes[MARKER_VERSION_AT] ?? 0) | ((bytes[MARKER_VERSION_AT + 1] ?? 0) << 8)
   return version === MARKER_VERSION && bytes[MARKER_KIND_AT] === UPDATE_PARENT
+}
+
+/** The parent that a marker sets; undefined where its form is not known, or where that slot is not before its own. */
+export function parentOf({ slot, bytes }: Pick<MarkerSet, 'slot' | 'bytes'>): number | undefined {
+  const decoded = decodeBlockMarker(bytes)
+  const content = decoded.ok ? decoded.marker.content : undefined
+  return content?.variant === 'update-parent' && content.parentSlot < slot ? content.parentSlot : undefined
 }
 
 function joinPayloads(last: FecSet, cells: ShredCells): Uint8Array {

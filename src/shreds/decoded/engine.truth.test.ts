@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { test } from 'node:test'
-import { type MadeBlock, makeBlock } from '../../../test/support/decoded-blocks.ts'
+import { type MadeBlock, type MadeSet, makeBlock } from '../../../test/support/decoded-blocks.ts'
 import { createRandom, isFull, seedsOf } from '../../../test/support/property.ts'
+import { encodeBlockMarker } from '../../solana/shred/block-marker.ts'
 import { Engine } from './engine.ts'
 import type { DataSet, DecodedEvent, Gap, MarkerSet, SlotReport } from './events.ts'
 
@@ -14,7 +15,7 @@ type Below = (below: number) => number
 type Received = { readonly block: MadeBlock; readonly positions: readonly Set<number>[] }
 
 test(`every transaction of every recoverable data set comes once, byte for byte, and all else is reported as lost: ${isFull ? SEEDS.full : SEEDS.short} seeds, or those of SLUICE_SEEDS`, (t) => {
-  const totals = { seeds: 0, delivered: 0, recovered: 0, lost: 0, missingSlots: 0 }
+  const totals = { seeds: 0, delivered: 0, recovered: 0, lost: 0, void: 0, missingSlots: 0 }
   for (const seed of seedsOf(t, SEEDS)) {
     const random = createRandom(seed)
     const blocks = makeBlocks(random)
@@ -35,6 +36,7 @@ test(`every transaction of every recoverable data set comes once, byte for byte,
   }
   t.diagnostic(JSON.stringify(totals))
   assert.ok(totals.delivered > 0 && totals.recovered > 0 && totals.lost > 0, JSON.stringify(totals))
+  assert.ok(!isFull || totals.void > 0)
 })
 
 function makeBlocks(random: Below): MadeBlock[] {
@@ -46,7 +48,9 @@ function makeBlocks(random: Below): MadeBlock[] {
       { length: 1 + random(4) },
       () => [0, 500, 20_000, 40_000, 70_000][random(5)] as number,
     )
-    const block = makeBlock({ slot, parentSlot, chainedRoot, batchBytes }, random)
+    const parentUpdate = { variant: 'update-parent', parentSlot, parentBlockId: new Uint8Array(32) } as const
+    const marker = random(2) === 0 ? encodeBlockMarker(parentUpdate) : undefined
+    const block = makeBlock({ slot, parentSlot, chainedRoot, batchBytes, marker }, random)
     parentSlot = slot
     chainedRoot = Uint8Array.from(block.lastRoot)
     return block
@@ -56,7 +60,7 @@ function makeBlocks(random: Below): MadeBlock[] {
 /** Loses, repeats and reorders packets. Some FEC sets lose so many that they cannot be recovered, and some slots all of them. */
 function transmit(blocks: readonly MadeBlock[], loss: number, random: Below) {
   const sent: { order: number; packet: Uint8Array }[] = []
-  const spread = [1, 40, 300][random(3)] as number
+  const spread = [1, 40, 1000][random(3)] as number
   const received = blocks.map((block): Received => {
     const isLostSlot = loss > 0 && random(12) === 0
     const positions = block.fecSets.map((fecSet) => {
@@ -86,7 +90,7 @@ function retransmitted(packet: Uint8Array, random: Below): Uint8Array {
 function check(
   received: readonly Received[],
   events: readonly DecodedEvent[],
-  totals: { delivered: number; recovered: number; lost: number; missingSlots: number },
+  totals: { delivered: number; recovered: number; lost: number; void: number; missingSlots: number },
   isVerified: boolean,
 ): void {
   let seen = 0
@@ -113,13 +117,24 @@ function check(
     const expected = block.dataSets.filter(
       ({ from, to }) => isComplete.slice(from, to).every(Boolean) && (from === 0 || isEndKnown[from - 1] === true),
     )
+    const changesParent = ({ isMarker, bytes }: MadeSet) => isMarker && bytes[8] === 1 && bytes[10] === 2
+    const voidBelow = Math.max(0, ...expected.filter(changesParent).map(({ from }) => from))
+    // What is void was delivered if it was complete before its marker.
+    const marker = sets.findIndex(({ startIndex }) => startIndex === voidBelow * 32)
+    const wasDelivered = ({ from }: MadeSet) => sets.some(({ startIndex }) => startIndex === from * 32)
+    const delivered = expected.filter((set) => set.to > voidBelow || wasDelivered(set))
+    assert.ok(
+      sets.every(({ endIndex }, at) => endIndex > voidBelow * 32 || at < marker),
+      'nothing void after its marker',
+    )
+    totals.void += expected.length - delivered.length
     const key = (set: { startIndex: number; endIndex: number }) => `${set.startIndex}-${set.endIndex}`
     assert.deepEqual(
       sets.map(key).sort(),
-      expected.map(({ from, to }) => `${from * 32}-${to * 32}`).sort(),
+      delivered.map(({ from, to }) => `${from * 32}-${to * 32}`).sort(),
       `data sets of slot ${block.slot}`,
     )
-    for (const { from, bytes, transactions, isMarker, to } of expected) {
+    for (const { from, bytes, transactions, isMarker, to } of delivered) {
       const set = sets.find(({ startIndex }) => startIndex === from * 32) as DataSet | MarkerSet
       assert.equal(set.kind, isMarker ? 'marker' : 'data-set')
       assert.equal(Buffer.compare(set.kind === 'marker' ? set.bytes : set.entriesBytes, bytes), 0)
@@ -136,7 +151,7 @@ function check(
       if (set.wasRecovered) totals.recovered += 1
     }
 
-    const isDelivered = block.fecSets.map((_, i) => expected.some(({ from, to }) => from <= i && i < to))
+    const isValid = block.fecSets.map((_, i) => i < voidBelow || expected.some(({ from, to }) => from <= i && i < to))
     const lastKnown = isEndKnown.at(-1) === true
     const end = lastKnown ? block.fecSets.length : positions.findLastIndex(({ size }) => size > 0) + 1
     const lost = new Set<number>()
@@ -144,31 +159,25 @@ function check(
       for (let i = startIndex / 32; i < (endIndex === undefined ? end : endIndex / 32); i++) lost.add(i)
     assert.deepEqual(
       [...lost].sort((a, b) => a - b),
-      isDelivered.flatMap((is, i) => (is || i >= end ? [] : [i])),
+      isValid.flatMap((is, i) => (is || i >= end ? [] : [i])),
     )
     assert.equal(gaps.filter(({ endIndex }) => endIndex === undefined).length, lastKnown ? 0 : 1, 'an open end')
     totals.lost += lost.size
 
     assert.equal(reports.length, 1)
     const [report] = reports as [SlotReport]
-    const wires = expected.flatMap(({ transactions }) => transactions)
+    const wires = delivered.flatMap(({ transactions }) => transactions)
+    const missing = block.dataSets.filter((set) => set.to > voidBelow && !expected.includes(set)).length
     assert.deepEqual(
       [report.transactions, report.isComplete, report.isConflicting, report.shreds, own.at(-1)?.kind],
-      [
-        wires.length,
-        expected.length === block.dataSets.length,
-        false,
-        positions.reduce((sum, { size }) => sum + size, 0),
-        'slot-report',
-      ],
+      [wires.length, missing === 0, false, positions.reduce((sum, { size }) => sum + size, 0), 'slot-report'],
     )
     const unrecoverable = isComplete.slice(0, end).filter((is) => !is).length
     assert.deepEqual([report.fecSets, report.fecSetsNotRecoverable], [end, unrecoverable])
-    const markers = expected.filter(({ isMarker }) => isMarker)
-    const parentUpdates = markers.filter(({ bytes }) => bytes[8] === 1 && bytes[10] === 2)
-    assert.deepEqual([report.markers, report.parentUpdates], [markers.length, parentUpdates.length])
-    assert.ok(report.dataSetsLost >= (expected.length === block.dataSets.length ? 0 : 1))
-    assert.ok(report.dataSetsLost <= block.dataSets.length - expected.length, 'no more than there were')
+    const markers = delivered.filter(({ isMarker }) => isMarker)
+    assert.deepEqual([report.markers, report.parentUpdates], [markers.length, markers.filter(changesParent).length])
+    assert.ok(report.dataSetsLost >= (missing === 0 ? 0 : 1))
+    assert.ok(report.dataSetsLost <= missing, 'no more than there were')
   }
   assert.equal(events.filter(({ kind }) => kind === 'slot-report').length, seen)
 }

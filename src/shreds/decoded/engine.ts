@@ -1,6 +1,6 @@
 import { createShredHead, FEC_SET_DATA_SHREDS, type ShredHead, scanShred } from '../../solana/shred/shred.ts'
 import { SLOT_MS_DEFAULT } from '../../solana/slot-pace.ts'
-import { decodeDataSet } from './data-set.ts'
+import { decodeDataSet, parentOf } from './data-set.ts'
 import {
   type ClosedBy,
   createEngineCounts,
@@ -88,8 +88,8 @@ export class Engine {
     this.#recovery = new SetRecovery(this.#cells)
     this.#large = new LargeDataSets(this.#cells, {
       deliver: (slot, part) => this.#deliver(slot, part),
-      onDelivered: (slot) => this.#emitIfComplete(slot),
       onUndecodable: (slot, from, to) => this.#refuse(slot, from, to),
+      onEnd: (slot) => this.#emitIfComplete(slot),
     })
     this.#knownSetsMax = KNOWN_SETS_PER_HELD * this.#cells.blocks
   }
@@ -270,12 +270,13 @@ export class Engine {
     this.#closeWhile('age', ({ slot: number }) => number < this.#floor)
   }
 
-  /** Emits the data set that ends with this FEC set, unless another version of it was emitted. */
+  /** Emits the data set that ends with this FEC set, unless it is void or another version of it was emitted. */
   #finish(slot: OpenSlot, last: FecSet, arrivalNanos: number): void {
     if (last.isFinished) return
     const from = last.start
     const to = last.index + 1
-    if (!slot.isOpen(from, to) || !last.isHeld) this.counts.dataSetsConflicting += 1
+    if (slot.isVoid(to)) this.counts.dataSetsVoid += 1
+    else if (!slot.isOpen(from, to) || !last.isHeld) this.counts.dataSetsConflicting += 1
     else if (to - from > DIRECT_FEC_SETS_MAX) return this.#large.begin(slot, last, arrivalNanos)
     else {
       const decoded = decodeDataSet(slot.slot, last, this.#cells, arrivalNanos)
@@ -284,7 +285,7 @@ export class Engine {
         slot.setDelivered(from, to)
         if (decoded.kind === 'marker') {
           slot.counts.markers += 1
-          if (decoded.isParentUpdate) slot.changeParent(from)
+          if (decoded.isParentUpdate) slot.changeParent(from, parentOf(decoded))
           this.counts.markers += 1
           this.#emit(decoded)
         } else this.#deliver(slot, decoded)
@@ -296,7 +297,7 @@ export class Engine {
 
   #deliver(slot: OpenSlot, set: DataSet): void {
     const count = set.part?.isLast === false ? 0 : 1
-    if (slot.isVoid(set)) {
+    if (slot.isVoid(set.endIndex / FEC_SET_DATA_SHREDS)) {
       this.counts.dataSetsVoid += count
       return
     }
@@ -308,8 +309,8 @@ export class Engine {
   }
 
   #refuse(slot: OpenSlot, from: number, to: number): void {
-    slot.setUndecodable(from, to)
     this.counts.dataSetsUndecodable += 1
+    if (!slot.isVoid(to)) slot.setUndecodable(from, to)
   }
 
   #emitIfComplete(slot: OpenSlot): void {

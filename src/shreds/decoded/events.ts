@@ -48,12 +48,12 @@ export type MarkerSet = {
   /** Exclusive. */
   readonly endIndex: number
   readonly bytes: Uint8Array
-  /** The leader changed the parent of the block: transactions of the slot before this marker are void, and none of them comes after it. */
+  /** The leader changed the parent of the block: all data sets of the slot before this marker are void, and none of them comes after it. */
   readonly isParentUpdate: boolean
   readonly arrivalNanos: number
 }
 
-/** Every data set up to LAST_IN_SLOT was delivered. Comes at once and at most once; the report of the slot follows when it is closed. */
+/** Every data set up to LAST_IN_SLOT that is not void was delivered. Comes at once and at most once; the report of the slot follows when it is closed. */
 export type SlotCompleted = {
   readonly kind: 'slot-completed'
   readonly slot: number
@@ -114,7 +114,7 @@ export type SlotReport = {
   readonly duplicates: number
   readonly firstShredNanos: number
   readonly lastShredNanos: number
-  /** Every data set up to LAST_IN_SLOT was delivered, from the shreds or by a node. */
+  /** Every data set up to LAST_IN_SLOT that is not void was delivered, from the shreds or by a node. */
   readonly isComplete: boolean
   /** The leader signed two versions of a FEC set, or shreds with different parents. */
   readonly isConflicting: boolean
@@ -157,7 +157,7 @@ export type EngineCounts = {
   fecSetsConflicting: number
   /** Complete data sets that were not delivered because another version of them was. */
   dataSetsConflicting: number
-  /** Data sets that were not delivered because a change of the parent made them void before they were complete. */
+  /** Complete data sets that were not delivered because a change of the parent had made them void. */
   dataSetsVoid: number
   dataSetsUndecodable: number
   /** Slots with data shreds that name different parents. */

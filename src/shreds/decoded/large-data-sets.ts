@@ -8,10 +8,10 @@ import type { OpenSlot } from './slot.ts'
 
 export type LargeDataSetsDeps = {
   deliver(slot: OpenSlot, part: DataSet): void
-  /** All parts were delivered. */
-  onDelivered(slot: OpenSlot): void
   /** The FEC sets [from, to) do not contain valid entries; nothing of them was delivered. */
   onUndecodable(slot: OpenSlot, from: number, to: number): void
+  /** A data set of the slot is no longer pending. */
+  onEnd(slot: OpenSlot): void
 }
 
 type Job = {
@@ -66,7 +66,7 @@ export class LargeDataSets {
     }
     this.#jobs.shift()
     slot.pending -= 1
-    if (value) this.#deps.onDelivered(slot)
-    else this.#deps.onUndecodable(slot, from, to)
+    if (!value) this.#deps.onUndecodable(slot, from, to)
+    this.#deps.onEnd(slot)
   }
 }

@@ -121,7 +121,7 @@ test('the report of a slot counts the transactions of delivered parts, not those
     const { delivery, merge } = createRig(64 * 1024)
     let isForgotten = false
     delivery.merge = {
-      ...{ isForgotten: () => isForgotten, fills: () => false },
+      ...{ isForgotten: () => isForgotten, fills: () => false, changeParent: () => undefined },
       ...{ takeOwn: (set) => merge.takeOwn(set), transactionsOf: (slot) => merge.transactionsOf(slot) },
     }
     for (const [at, set] of sets.entries()) {
@@ -165,4 +165,27 @@ test('a message of a node with more table indexes than a transaction can have is
   tables.update({ key, data, slot: SLOT })
   assert.deepEqual([loadedOf(255), loadedOf(256)], [255, undefined])
   assert.equal(delivery.unresolved, 2)
+})
+
+test('a transaction that comes again after a change of the parent is delivered again, and nothing of a node that is void', () => {
+  const { delivery, merge, sendFromNode, read } = createRig(1024 * 1024)
+  const { sets, wires } = decode(SLOT, [2000])
+  const [set] = sets
+  const [again, late] = wires
+  assert.ok(set !== undefined && again !== undefined && late !== undefined)
+  const first = { slot: SLOT, startIndex: 0, endIndex: 32 }
+  const marker = { ...first, startIndex: 32, endIndex: 64 }
+  const second = { ...first, startIndex: 64, endIndex: 96 }
+  sendFromNode(first, again)
+  delivery.deliver({ kind: 'marker', ...marker, bytes: new Uint8Array(8), isParentUpdate: true, arrivalNanos: 1 })
+  sendFromNode(first, late)
+  delivery.deliver({ ...set, ...second })
+  sendFromNode(second, again)
+  const messages = read()
+  const kinds = messages.map(({ kind }) => kind)
+  assert.deepEqual(kinds, ['upstream-transaction', 'marker', 'data-set'])
+  const [, , delivered] = messages
+  assert.ok(delivered?.kind === 'data-set' && delivered.transactions.length === wires.length)
+  assert.ok(delivered.transactions.every(({ wasDelivered }) => !wasDelivered))
+  assert.deepEqual([merge.counts.upstream.first, merge.counts.upstream.duplicate], [1, 1])
 })

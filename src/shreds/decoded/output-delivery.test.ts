@@ -71,41 +71,24 @@ test('readers learn of a data set that was too large, and of a changed parent', 
   })
   const marker = encodeBlockMarker({ variant: 'update-parent', parentSlot: 495, parentBlockId: new Uint8Array(32) })
   const place = { slot: 500, arrivalNanos: 0 }
-  delivery.deliver({ kind: 'marker', ...place, startIndex: 0, endIndex: 32, bytes: marker, isParentUpdate: true })
+  delivery.deliver({ kind: 'marker', ...place, startIndex: 32, endIndex: 64, bytes: marker, isParentUpdate: true })
   const entriesBytes = new Uint8Array(MEMORY_BYTES)
   delivery.deliver({
-    ...{ kind: 'data-set', ...place, startIndex: 32, endIndex: 320, entriesBytes, entries: 1, transactions: [] },
+    ...{ kind: 'data-set', ...place, startIndex: 64, endIndex: 320, entriesBytes, entries: 1, transactions: [] },
     ...{ wasRecovered: false, isVerified: true, part: undefined },
   })
   await until('all are read', () => slots.length === 3)
   assert.deepEqual(slots, [
     { kind: 'first-shred', slot: 500, parentSlot: undefined },
-    { kind: 'parent-changed', slot: 500, parentSlot: 495 },
+    { kind: 'parent-changed', slot: 500, parentSlot: 495, voidBeforeIndex: 32 },
     {
       kind: 'lost',
       slot: 500,
       parentSlot: undefined,
-      reason: 'too-large: the data set of shreds 32 to 320 was not delivered; limit: decodedDataSetBytes',
+      reason: 'too-large: the data set of shreds 64 to 320 was not delivered; limit: decodedDataSetBytes',
       isDecoded: true,
     },
   ])
-})
-
-test('a completed slot and its report have the parent that a block marker has set', () => {
-  const { delivery, read } = createOutput()
-  const engine = new Engine(ENGINE, (event) => {
-    if (event.kind === 'data-set') {
-      const bytes = encodeBlockMarker({ variant: 'update-parent', parentSlot: 495, parentBlockId: new Uint8Array(32) })
-      delivery.deliver({ ...event, kind: 'marker', bytes, isParentUpdate: true })
-    }
-    delivery.deliver(event)
-  })
-  const block = makeBlock({ slot: 500, parentSlot: 499, batchBytes: [2000] }, createRandom(4))
-  for (const packet of block.fecSets.flat()) engine.push(packet, 0, packet.length, 0, true)
-  engine.end()
-  const [completed, report] = read().slice(-2)
-  assert.ok(completed?.kind === 'slot-completed' && report?.kind === 'slot-report')
-  assert.deepEqual([completed.parentSlot, report.parentSlot], [495, 495])
 })
 
 test('a changed parent is announced whatever its length field and trailing bytes, and without a parent where its form is not known', async () => {
@@ -119,7 +102,7 @@ test('a changed parent is announced whatever its length field and trailing bytes
     [trailing, 495],
     [otherVersion, undefined],
   ] as const) {
-    const { memory, delivery, read } = createOutput()
+    const { memory, delivery } = createOutput()
     const slots: DecodedSlot[] = []
     using _reading = createDecodedSource(memory).read({
       ...{ onDataSet: () => undefined, onLost: () => undefined, onBatchEnd: () => undefined },
@@ -127,12 +110,8 @@ test('a changed parent is announced whatever its length field and trailing bytes
     })
     const place = { slot: 500, startIndex: 0, endIndex: 32, arrivalNanos: 0 }
     delivery.deliver({ kind: 'marker', ...place, bytes, isParentUpdate: true })
-    delivery.deliver({ kind: 'slot-completed', slot: 500, parentSlot: 499, transactions: 0 })
-    const completed = read().at(-1)
-    assert.ok(completed?.kind === 'slot-completed')
-    assert.equal(completed.parentSlot, parentSlot)
-    await until('all are read', () => slots.length === 3)
-    assert.deepEqual(slots[1], { kind: 'parent-changed', slot: 500, parentSlot })
+    await until('all are read', () => slots.length === 2)
+    assert.deepEqual(slots[1], { kind: 'parent-changed', slot: 500, parentSlot, voidBeforeIndex: 0 })
   }
 })
 

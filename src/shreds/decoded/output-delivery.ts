@@ -1,4 +1,3 @@
-import { decodeBlockMarker } from '../../solana/shred/block-marker.ts'
 import { ACCOUNT_INDEXES } from '../../solana/transaction/types.ts'
 import type {
   DataSet,
@@ -26,8 +25,7 @@ const NONE_LOST: LostSets = { starts: new Set(), markers: 0, transactions: 0 }
 
 /**
  * Writes what the engine emits for the readers. A data set that no record can hold is reported as a gap in its place, and the report of its slot
- * counts it as lost. The report of a slot has the parent that a block marker has set. Where the streams of nodes are merged, what they have delivered
- * is marked, and a gap that they have filled is no loss.
+ * counts it as lost. Where the streams of nodes are merged, what they have delivered is marked, and a gap that they have filled is no loss.
  */
 export class OutputDelivery {
   readonly #output: OutputWriter
@@ -35,8 +33,6 @@ export class OutputDelivery {
   /** Of open slots. The engine reports every slot that it opens, and holds a limited number of them. */
   readonly #lost = new Map<number, LostSets>()
   readonly #filled = new Map<number, number>()
-  /** As block markers have set them; undefined where the form of the marker is not known. */
-  readonly #parents = new Map<number, number | undefined>()
   /** Announced as complete. */
   readonly #completed = new Set<number>()
   #slots: SlotReport[] = []
@@ -49,7 +45,7 @@ export class OutputDelivery {
   dataSetsTooLarge = 0
 
   /** Set where the streams of nodes are merged. */
-  merge: Pick<UpstreamMerge, 'takeOwn' | 'isForgotten' | 'fills' | 'transactionsOf'> | undefined
+  merge: Pick<UpstreamMerge, 'takeOwn' | 'changeParent' | 'isForgotten' | 'fills' | 'transactionsOf'> | undefined
 
   constructor(output: OutputWriter, tables: Pick<LookupTables, 'resolve'>) {
     this.#output = output
@@ -59,7 +55,7 @@ export class OutputDelivery {
   deliver(event: DecodedEvent | EngineStarted): void {
     if (event.kind === 'slot-report') return this.#deliverReport(event)
     if (event.kind === 'slot-completed') return this.#deliverCompleted(event)
-    if (event.kind === 'marker' && event.isParentUpdate) this.#noteParent(event)
+    if (event.kind === 'marker' && event.isParentUpdate) this.merge?.changeParent(event)
     if (event.kind === 'gap' && event.firstSlot === undefined && this.merge?.fills(event) === true)
       return this.#noteFilled(event)
     if (event.kind === 'data-set' && this.merge?.isForgotten(event.slot) === true) {
@@ -103,7 +99,7 @@ export class OutputDelivery {
     const { slot } = completed
     if (this.#lost.has(slot)) return
     this.#completed.add(slot)
-    this.#write({ ...completed, parentSlot: this.#parentOf(completed) })
+    this.#write(completed)
   }
 
   #deliverReport(report: SlotReport): void {
@@ -113,7 +109,6 @@ export class OutputDelivery {
     const dataSetsLost = report.dataSetsLost + lost.starts.size - filled
     const delivered: SlotReport = {
       ...report,
-      parentSlot: this.#parentOf(report),
       transactions: report.transactions - lost.transactions + (this.merge?.transactionsOf(slot) ?? 0),
       dataSets: report.dataSets - (lost.starts.size - lost.markers),
       dataSetsLost,
@@ -124,7 +119,7 @@ export class OutputDelivery {
     // For the engine it is incomplete: nodes have filled its gaps.
     if (delivered.isComplete && !this.#completed.has(slot))
       this.#deliverCompleted({ ...delivered, kind: 'slot-completed' })
-    for (const bySlot of [this.#lost, this.#filled, this.#parents, this.#completed]) bySlot.delete(slot)
+    for (const bySlot of [this.#lost, this.#filled, this.#completed]) bySlot.delete(slot)
     this.#write(delivered)
     if (this.#slots.length < SLOT_REPORTS_MAX) this.#slots.push(delivered)
   }
@@ -158,14 +153,6 @@ export class OutputDelivery {
     return lost
   }
 
-  #noteParent({ slot, bytes }: MarkerSet): void {
-    this.#parents.set(slot, parentOf(bytes))
-  }
-
-  #parentOf({ slot, parentSlot }: SlotCompleted | SlotReport): number | undefined {
-    return this.#parents.has(slot) ? this.#parents.get(slot) : parentSlot
-  }
-
   #write(event: DecodedEvent | EngineStarted): boolean {
     if (event.kind === 'data-set') return this.#writeDataSet(event)
     return this.#output.write(encodeEvent(event, () => NO_TABLES))
@@ -195,10 +182,3 @@ const NO_TABLES: LoadedAddresses = { ok: true, writable: [], readonly: [] }
 
 /** Reports of slots kept for the next message. */
 const SLOT_REPORTS_MAX = 1024
-
-/** The parent that a marker sets; undefined where its form is not known. */
-export function parentOf(marker: Uint8Array): number | undefined {
-  const decoded = decodeBlockMarker(marker)
-  const content = decoded.ok ? decoded.marker.content : undefined
-  return content?.variant === 'update-parent' ? content.parentSlot : undefined
-}

@@ -1,5 +1,5 @@
 import { FEC_SET_DATA_SHREDS } from '../../solana/shred/shred.ts'
-import type { ClosedBy, DataSet, Gap, GapReason, SlotReport } from './events.ts'
+import type { ClosedBy, Gap, GapReason, SlotReport } from './events.ts'
 import { ENDING, type FecSet } from './fec-set.ts'
 
 /** What is known of the indexes of one FEC set. */
@@ -32,10 +32,12 @@ export class OpenSlot {
   /** FEC sets of the slot, once LAST_IN_SLOT is known. */
   #lastSetCount: number | undefined
   #parentOffset = -1
+  /** As the last change of the parent has set it. */
+  #changedParent: number | undefined
   #versionsConflicting = 0
   #isConflicting = false
   #isParentConflicting = false
-  /** FEC sets whose data sets were delivered. */
+  /** FEC sets whose data sets were delivered, or are void. */
   #delivered = 0
   #wasCompleteTaken = false
   /** The FEC set in which the leader last changed the parent of the block: what it sent before is void. */
@@ -65,7 +67,9 @@ export class OpenSlot {
     this.#wasCompleteTaken = false
   }
 
+  /** As the data shreds name it, or as a marker has set it; undefined while it is not known, or where the form of the marker is not. */
   get parentSlot(): number | undefined {
+    if (this.counts.parentUpdates > 0) return this.#changedParent
     return this.#parentOffset === -1 ? undefined : this.slot - this.#parentOffset
   }
 
@@ -90,8 +94,8 @@ export class OpenSlot {
   }
 
   setDelivered(from: number, to: number): void {
+    for (let i = from; i < to; i++) if (this.#outcomes[i] !== OUTCOME.delivered) this.#delivered += 1
     this.#outcomes.fill(OUTCOME.delivered, from, to)
-    this.#delivered += to - from
   }
 
   setUndecodable(from: number, to: number): void {
@@ -99,21 +103,24 @@ export class OpenSlot {
     this.#outcomes.fill(OUTCOME.undecodable, from, to)
   }
 
-  /** Whether LAST_IN_SLOT is known and every data set up to it was delivered; true once. */
+  /** Whether LAST_IN_SLOT is known and every data set up to it was delivered or is void; true once. */
   takeCompleted(): boolean {
     if (this.#wasCompleteTaken || this.pending > 0 || this.#delivered !== this.#lastSetCount) return false
     this.#wasCompleteTaken = true
     return true
   }
 
-  /** The leader changed the parent of the block with the marker in this FEC set. */
-  changeParent(marker: number): void {
+  /** The leader changed the parent of the block with the marker in this FEC set, which is not void: nothing before it can be missing. */
+  changeParent(marker: number, parentSlot: number | undefined): void {
     this.counts.parentUpdates += 1
-    this.#voidBelow = Math.max(this.#voidBelow, marker)
+    this.#changedParent = parentSlot
+    this.#voidBelow = marker
+    this.setDelivered(0, marker)
   }
 
-  isVoid({ endIndex }: DataSet): boolean {
-    return endIndex <= this.#voidBelow * FEC_SET_DATA_SHREDS
+  /** Whether the data set that ends before this FEC set is void. */
+  isVoid(to: number): boolean {
+    return to <= this.#voidBelow
   }
 
   /** The slots of which nothing was decoded, behind the one that was closed before this one. Those between this one and its parent are skipped. */

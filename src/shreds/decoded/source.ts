@@ -3,6 +3,7 @@ import { isSimpleVoteWire } from '../../solana/transaction/simple-vote.ts'
 import { parseTransaction } from '../../solana/transaction/transaction.ts'
 import { FORMAT_LIMITS, type ParsedTransaction } from '../../solana/transaction/types.ts'
 import { createWireFields, locateFields } from '../../solana/transaction/wire-fields.ts'
+import { parentOf } from './data-set.ts'
 import type { Gap, MarkerSet } from './events.ts'
 import {
   type DecodedMessage,
@@ -13,7 +14,6 @@ import {
   type UpstreamDelivery,
 } from './messages.ts'
 import { readUpstreamTransaction } from './node-streams/transaction.ts'
-import { parentOf } from './output-delivery.ts'
 import { openOutputReader } from './output-ring.ts'
 
 /** Decoded shreds as a thread with its own event loop reads them. All calls of one read are followed by `onBatchEnd`. */
@@ -59,9 +59,16 @@ export type DecodedTransaction = {
 
 export type DecodedSlot =
   | {
-      readonly kind: 'first-shred' | 'completed' | 'parent-changed'
+      readonly kind: 'first-shred' | 'completed'
       readonly slot: number
       readonly parentSlot: number | undefined
+    }
+  | {
+      readonly kind: 'parent-changed'
+      readonly slot: number
+      readonly parentSlot: number | undefined
+      /** Data sets that end at this shred or before it are void. */
+      readonly voidBeforeIndex: number
     }
   | {
       readonly kind: 'lost'
@@ -304,8 +311,9 @@ function slotOf(
     }
     case 'marker': {
       if (!message.isParentUpdate) return undefined
-      // Also where the new parent is not known: what was delivered of the slot is void.
-      return { kind: 'parent-changed', slot: message.slot, parentSlot: parentOf(message.bytes) }
+      const { slot, startIndex } = message
+      // Also where the new parent is not known: what was delivered of the slot before is void.
+      return { kind: 'parent-changed', slot, parentSlot: parentOf(message), voidBeforeIndex: startIndex }
     }
     case 'slot-report':
       return undefined

@@ -159,6 +159,7 @@ export function encodeSlotUpdate(slot: DecodedSlot, unixMs: number): Uint8Array 
     if (slot.parentSlot !== undefined) writer.presentUint(2, slot.parentSlot)
     writer.uint(3, SLOT_STATUSES[slot.kind])
     if (slot.kind === 'lost') writer.presentText(4, slot.reason)
+    if (slot.kind === 'parent-changed') writer.presentUint(100, slot.voidBeforeIndex)
   })
   return writer.take()
 }

@@ -60,8 +60,14 @@ export type DecodedSlot =
   | { readonly kind: 'first-shred'; readonly slot: number; readonly parentSlot: number | undefined }
   /** All its data sets were delivered. */
   | { readonly kind: 'completed'; readonly slot: number; readonly parentSlot: number | undefined }
-  /** The leader has changed the parent, if it is known to this one: what was delivered of the slot before is void. */
-  | { readonly kind: 'parent-changed'; readonly slot: number; readonly parentSlot: number | undefined }
+  /** The leader has changed the parent, if it is known to this one. */
+  | {
+      readonly kind: 'parent-changed'
+      readonly slot: number
+      readonly parentSlot: number | undefined
+      /** Data sets that end at this shred or before it are void. */
+      readonly voidBeforeIndex: number
+    }
   /** Part of it is lost; the reason is a text for the client. */
   | {
       readonly kind: 'lost'

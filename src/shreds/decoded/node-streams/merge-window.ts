@@ -1,4 +1,4 @@
-import { signatureText } from './records.ts'
+import { signatureText, type UpstreamPlace } from './records.ts'
 
 export type MergeWindowOptions = {
   /** Slots behind the newest one that are remembered. */
@@ -7,24 +7,37 @@ export type MergeWindowOptions = {
   readonly bytesMax: number
 }
 
-/** `late`: of a slot that is not remembered any more. `full`: there is no memory to remember it. */
-export type UpstreamOutcome = 'first' | 'duplicate' | 'late' | 'full'
+/**
+ * `void`: of a data set that a change of the parent has made void. `late`: of a slot that is not remembered any more. `full`: there is no memory to
+ * remember it.
+ */
+export type UpstreamOutcome = 'first' | 'duplicate' | 'void' | 'late' | 'full'
+
+type Entry = {
+  /** Of its data set; undefined where the node does not name it. */
+  readonly startIndex: number | undefined
+  /**
+   * Above zero where the shreds had the transaction first, below zero where a node had it first and the shreds have not had it yet; zero after
+   * both.
+   */
+  arrivalNanos: number
+}
 
 type Slot = {
-  /**
-   * By signature: the arrival, above zero where the shreds had the transaction first, below zero where a node had it first and the shreds have
-   * not had it yet; zero after both.
-   */
-  readonly arrivals: Map<string, number>
-  /** Below zero. */
+  /** By signature, and by signature and start index for further data sets with the same transaction. */
+  readonly entries: Map<string, Entry>
+  /** With an arrival below zero. */
   nodeOnly: number
+  /** Data sets that end here or before are void. */
+  voidBefore: number
 }
 
 /** About what an entry of a map takes with its text. */
-const ENTRY_BYTES = 160
+const ENTRY_BYTES = 200
 
 /**
- * Which transactions of the newest slots were delivered, and from which source, so that each comes once. What only a node has delivered stays
+ * Which transactions of the newest slots were delivered, and from which source, so that each comes once for every data set that contains it: after a
+ * change of the parent the leader may send a transaction again that is void in the data set before. What only a node has delivered stays
  * remembered until its slot leaves the window, because the shreds may still give it; the rest is forgotten earlier when memory is short, and then
  * nothing of a node is taken for that slot any more.
  */
@@ -56,39 +69,48 @@ export class MergeWindow {
     return slot <= this.#lastForgotten
   }
 
-  /** Whether a transaction of the shreds is to be delivered. */
-  takeOwn(slot: number, signature: Uint8Array, arrivalNanos: number): boolean {
+  /** Of a node nothing is taken for data sets of the slot that end at this shred or before it. */
+  setVoidBefore(slot: number, index: number): void {
     this.#advance(slot)
-    const key = signatureText(signature)
+    if (slot >= this.#floor) this.#slotOf(slot).voidBefore = index
+  }
+
+  /** Whether a transaction of the shreds is to be delivered. */
+  takeOwn({ slot, startIndex, arrivalNanos }: OwnPlace, signature: Uint8Array): boolean {
+    this.#advance(slot)
     const known = this.#slots.get(slot)
-    const arrival = known?.arrivals.get(key)
-    if (arrival === undefined) {
-      if (slot >= this.#floor && this.#makeRoom() && slot >= this.#floor) this.#add(slot, key, arrivalNanos)
+    const key = keyOf(known, signature, startIndex)
+    const entry = known?.entries.get(key)
+    if (known === undefined || entry === undefined) {
+      if (slot >= this.#floor && this.#makeRoom() && slot >= this.#floor) this.#add(slot, key, startIndex, arrivalNanos)
       return true
     }
-    if (arrival >= 0) return true
-    known?.arrivals.set(key, 0)
-    if (known !== undefined) known.nodeOnly -= 1
-    this.#lead('upstream', arrivalNanos + arrival)
+    if (entry.arrivalNanos >= 0) return true
+    this.#lead('upstream', arrivalNanos + entry.arrivalNanos)
+    entry.arrivalNanos = 0
+    known.nodeOnly -= 1
     return false
   }
 
-  takeUpstream(slot: number, signature: Uint8Array, arrivalNanos: number): UpstreamOutcome {
+  takeUpstream({ slot, startIndex, endIndex, arrivalNanos }: UpstreamPlace, signature: Uint8Array): UpstreamOutcome {
     this.#advance(slot)
     if (slot < this.#floor) return 'late'
-    const key = signatureText(signature)
+    // Older nodes do not name the data set.
+    const start = endIndex > startIndex ? startIndex : undefined
     const known = this.#slots.get(slot)
-    const arrival = known?.arrivals.get(key)
-    if (arrival !== undefined) {
-      if (arrival > 0) {
-        known?.arrivals.set(key, 0)
-        this.#lead('own', arrivalNanos - arrival)
+    if (known !== undefined && start !== undefined && endIndex <= known.voidBefore) return 'void'
+    const key = keyOf(known, signature, start)
+    const entry = known?.entries.get(key)
+    if (entry !== undefined) {
+      if (entry.arrivalNanos > 0) {
+        this.#lead('own', arrivalNanos - entry.arrivalNanos)
+        entry.arrivalNanos = 0
       }
       return 'duplicate'
     }
     if (!this.#makeRoom()) return 'full'
     if (slot < this.#floor) return 'late'
-    this.#add(slot, key, -arrivalNanos)
+    this.#add(slot, key, start, -arrivalNanos)
     return 'first'
   }
 
@@ -103,16 +125,21 @@ export class MergeWindow {
     return taken
   }
 
-  #add(slot: number, key: string, arrival: number): void {
+  #add(slot: number, key: string, startIndex: number | undefined, arrivalNanos: number): void {
+    const known = this.#slotOf(slot)
+    // Zero has another meaning.
+    known.entries.set(key, { startIndex, arrivalNanos: arrivalNanos || 1 })
+    if (arrivalNanos < 0) known.nodeOnly += 1
+    this.#entries += 1
+  }
+
+  #slotOf(slot: number): Slot {
     let known = this.#slots.get(slot)
     if (known === undefined) {
-      known = { arrivals: new Map(), nodeOnly: 0 }
+      known = { entries: new Map(), nodeOnly: 0, voidBefore: 0 }
       this.#slots.set(slot, known)
     }
-    // Zero has another meaning.
-    known.arrivals.set(key, arrival || 1)
-    if (arrival < 0) known.nodeOnly += 1
-    this.#entries += 1
+    return known
   }
 
   #advance(slot: number): void {
@@ -120,10 +147,10 @@ export class MergeWindow {
     this.#newest = slot
     const floor = slot - this.#slotsMax
     this.setFloor(floor)
-    for (const [number, { arrivals, nodeOnly }] of this.#slots) {
+    for (const [number, { entries, nodeOnly }] of this.#slots) {
       if (number >= floor) continue
       this.#slots.delete(number)
-      this.#entries -= arrivals.size
+      this.#entries -= entries.size
       if (nodeOnly > 0) this.#lastForgotten = Math.max(this.#lastForgotten, number)
     }
   }
@@ -132,8 +159,8 @@ export class MergeWindow {
   #makeRoom(): boolean {
     while (this.#entries >= this.#entriesMax) {
       let oldest: number | undefined
-      for (const [number, { arrivals, nodeOnly }] of this.#slots)
-        if (nodeOnly < arrivals.size && (oldest === undefined || number < oldest)) oldest = number
+      for (const [number, { entries, nodeOnly }] of this.#slots)
+        if (nodeOnly < entries.size && (oldest === undefined || number < oldest)) oldest = number
       if (oldest === undefined) return false
       this.#forgetOwn(oldest)
     }
@@ -143,9 +170,9 @@ export class MergeWindow {
   #forgetOwn(slot: number): void {
     this.setFloor(slot + 1)
     const known = this.#slots.get(slot)
-    for (const [key, arrival] of known?.arrivals ?? []) {
-      if (arrival < 0) continue
-      known?.arrivals.delete(key)
+    for (const [key, { arrivalNanos }] of known?.entries ?? []) {
+      if (arrivalNanos < 0) continue
+      known?.entries.delete(key)
       this.#entries -= 1
     }
   }
@@ -156,5 +183,14 @@ export class MergeWindow {
   }
 }
 
+type OwnPlace = Pick<UpstreamPlace, 'slot' | 'startIndex' | 'arrivalNanos'>
+
 /** Leads kept for the next report; further ones are not in the distribution. */
 const LEADS_MAX = 512
+
+/** Of the transaction in the data set that begins there. One of a data set that is not known is the same wherever it is. */
+function keyOf(slot: Slot | undefined, signature: Uint8Array, startIndex: number | undefined): string {
+  const key = signatureText(signature)
+  const first = slot?.entries.get(key)?.startIndex
+  return first === undefined || startIndex === undefined || first === startIndex ? key : key + startIndex
+}

@@ -1,4 +1,4 @@
-import type { DataSet, Gap } from '../events.ts'
+import type { DataSet, Gap, MarkerSet } from '../events.ts'
 import { type OutputReader, openOutputReader } from '../output-ring.ts'
 import { SETTLE_SLOTS, UpstreamCoverage } from './coverage.ts'
 import { MergeWindow, type MergeWindowOptions } from './merge-window.ts'
@@ -26,7 +26,7 @@ const SLOTS_AHEAD_MAX = 1000
 /** Records read before the shreds have their turn. */
 const RECORDS_PER_TURN = 256
 
-/** Merges the streams of nodes into what the engine delivers: the first one wins, and each transaction of a slot comes once. */
+/** Merges the streams of nodes into what the engine delivers: the first one wins, and each transaction of a data set comes once. */
 export class UpstreamMerge {
   readonly counts: MergeCounts = {
     first: { own: 0, upstream: 0 },
@@ -67,13 +67,18 @@ export class UpstreamMerge {
   }
 
   /** For each transaction of a data set of the shreds, whether a node has delivered it. */
-  takeOwn({ slot, transactions, arrivalNanos }: DataSet): readonly boolean[] {
-    this.#setFirstFloor(slot)
-    return transactions.map(({ signature }) => {
-      const isFirst = this.#window.takeOwn(slot, signature, arrivalNanos)
+  takeOwn(set: DataSet): readonly boolean[] {
+    this.#setFirstFloor(set.slot)
+    return set.transactions.map(({ signature }) => {
+      const isFirst = this.#window.takeOwn(set, signature)
       if (isFirst) this.counts.first.own += 1
       return !isFirst
     })
+  }
+
+  /** Nothing of a node is delivered any more that this change of the parent has made void. */
+  changeParent({ slot, startIndex }: MarkerSet): void {
+    this.#window.setVoidBefore(slot, startIndex)
   }
 
   /** The shreds are so late that it is not known what nodes have delivered of the slot. */
@@ -119,7 +124,7 @@ export class UpstreamMerge {
   }
 
   #takeTransaction(record: Extract<UpstreamRecord, { kind: 'transaction' }>): void {
-    const { source, slot, startIndex, endIndex, arrivalNanos, signature } = record
+    const { source, slot, startIndex, endIndex, arrivalNanos } = record
     const from = this.#believe(source, slot)
     if (from === undefined) {
       this.counts.upstream.late += 1
@@ -127,8 +132,9 @@ export class UpstreamMerge {
     }
     this.#newest = Math.max(this.#newest, slot)
     this.#setFirstFloor(from)
-    const outcome = this.#window.takeUpstream(slot, signature, arrivalNanos)
-    this.counts.upstream[outcome] += 1
+    const outcome = this.#window.takeUpstream(record, record.signature)
+    // What is void came after the change of the parent.
+    this.counts.upstream[outcome === 'void' ? 'late' : outcome] += 1
     if (outcome === 'first') {
       this.counts.first.upstream += 1
       this.#deps.deliver({ slot, startIndex, endIndex, arrivalNanos }, record.update, record.hasUnknownTable)
