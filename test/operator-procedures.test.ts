@@ -44,6 +44,7 @@ describe('procedures of the operator', () => {
   test('a rollback after a migration restores a backup, with PostgreSQL into an empty database', () => {
     const text = section('docs/operating.md', 'Upgrade')
     assert.match(text, /PostgreSQL, where a restore needs an empty database/)
+    assert.match(text, /Before the start, in every other state folder .*`mv audit\.log audit\.log\.old`/)
     assert.match(OPERATOR_ERRORS['store-newer'].fix, /restore a backup/)
   })
 
