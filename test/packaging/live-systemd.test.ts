@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { until } from '../../src/platform/process/test-wait.ts'
+import { readFences } from '../markdown.ts'
 import { type LiveSystemd, startLiveSystemd } from '../support/live-systemd.ts'
 import { isFull } from '../support/property.ts'
 
@@ -103,6 +105,19 @@ test('under a live systemd', async (t) => {
     await sh(`cp /run/good.toml ${CONFIG}`)
   })
 
+  await t.test('the tables of the indexer move to a larger disk as documented', async () => {
+    const page = readFileSync(join(root, 'docs/operating.md'), 'utf8')
+    const lines = readFences(page).find(({ info }) => info === 'sh larger-disk')?.text ?? ''
+    await sh('mkdir /run/data && mount -t tmpfs tmpfs /run/data')
+    await sh(`set -e\n${lines.replaceAll('/data/', '/run/data/')}`)
+    const indexer = async () => {
+      const { services } = JSON.parse(await sh(`${OPERATOR} status --json`)) as Status
+      return services.find(({ name }) => name === 'indexer')?.state
+    }
+    await until('the indexer is healthy', async () => (await indexer()) === 'ok', START_MS)
+    await sh('test -s /run/data/sluice-indexer/chain.duckdb && systemctl stop sluice')
+  })
+
   await t.test('the units of single services start in the same sandbox, in parallel, and stop cleanly', async () => {
     await sh(`printf '${ONE_NODE}' >>${CONFIG}`)
     // With a node configured, simulated execution data is served on request only.
@@ -133,7 +148,10 @@ test('under a live systemd', async (t) => {
 /** Without a flag: the command finds the process by its announcement in /run/sluice. */
 const OPERATOR = 'cd / && runuser -u sluice -- /opt/sluice/sluice'
 
-type Status = { readonly state: string; readonly services: readonly { readonly name: string }[] }
+type Status = {
+  readonly state: string
+  readonly services: readonly { readonly name: string; readonly state: string }[]
+}
 
 /** Runs a shell line that must succeed; returns its output. */
 function shellIn(systemd: LiveSystemd): (line: string) => Promise<string> {
