@@ -3,10 +3,10 @@ import { join, resolve } from 'node:path'
 import { ServiceError } from '../../core/error.ts'
 import { checkSecretFile } from '../../platform/files/state-folder.ts'
 import type { GrantedSchedule } from '../../platform/native/thread-schedule.ts'
-import { openControlClient } from '../../platform/process/control-client.ts'
 import type { Config, ConfigSection } from '../../processes/compose/config/config.ts'
 import { bad, type Finding, ok, warn } from '../../processes/compose/config/finding.ts'
 import { hasTipKeys } from '../../processes/compose/services/tip-keys.ts'
+import { askProcess } from './ask-process.ts'
 import { scheduleFinding } from './schedule.ts'
 
 type Running = { readonly ways?: readonly Way[]; readonly schedule?: GrantedSchedule }
@@ -63,17 +63,7 @@ async function checkIdentity({ sender }: Config, folder: string): Promise<Findin
 
 /** Asks the running process, which knows whether leaders are reachable, and its priority. */
 async function checkRunning(stateDir: string): Promise<Finding[]> {
-  const socket = join(stateDir, 'control.sock')
-  if (!existsSync(socket)) return []
-  let running: Running
-  try {
-    using client = await openControlClient(socket)
-    running = (await client.call('tip-stats')) as Running
-  } catch (error) {
-    if (!(error instanceof ServiceError)) throw error
-    return []
-  }
-  const { ways = [], schedule } = running
+  const { ways = [], schedule } = ((await askProcess(stateDir, 'tip-stats')) ?? {}) as Running
   return [...checkWays(ways), ...(schedule === undefined ? [] : [scheduleFinding('sender priority', schedule)])]
 }
 

@@ -1,13 +1,11 @@
 import { createSocket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
-import { join } from 'node:path'
 import type { Destination } from '../../access/store/model.ts'
 import type { AccessStore } from '../../access/store/store.ts'
 import { ServiceError } from '../../core/error.ts'
 import { printBytesShort } from '../../core/human-units.ts'
 import { printAddressPort } from '../../platform/net/ip-range.ts'
 import { systemClock } from '../../platform/process/clock.ts'
-import { openControlClient } from '../../platform/process/control-client.ts'
 import { openUdpPort } from '../../platform/udp/open-port.ts'
 import type { Config, ConfigSection } from '../../processes/compose/config/config.ts'
 import { bad, type Finding, ok, warn } from '../../processes/compose/config/finding.ts'
@@ -17,6 +15,7 @@ import { destinationRulesOf } from '../../processes/compose/services/shreds.ts'
 import { refusalOf, refusalReason } from '../../shreds/destinations/rules.ts'
 import { parseListen } from '../../shreds/options.ts'
 import type { ShredsStatus } from '../../shreds/report/status.ts'
+import { askProcess } from './ask-process.ts'
 import { scheduleFinding } from './schedule.ts'
 
 type CheckInput = Pick<Settings, 'config' | 'loaded'>
@@ -31,7 +30,7 @@ export async function checkShreds(
   { stateDir, sections }: { readonly stateDir: string; readonly sections: readonly ConfigSection[] },
 ): Promise<Finding[]> {
   if (!sections.includes('shreds')) return [ok('shreds', 'disabled')]
-  const status = await askRunning(stateDir)
+  const status = (await askProcess(stateDir, 'shreds')) as ShredsStatus | undefined
   if (status === undefined) return [await checkPort(shreds.listen), ...(await tryBuffer(shreds))]
   const findings: Finding[] = [
     ok('port', `UDP ${printAddressPort(status.address.host, status.address.port)} is held by Sluice`),
@@ -128,16 +127,6 @@ export async function checkDestinations(store: AccessStore, settings: CheckInput
 }
 
 const position = ({ ip, port }: Destination): string => printAddressPort(ip, port)
-
-async function askRunning(stateDir: string): Promise<ShredsStatus | undefined> {
-  try {
-    using client = await openControlClient(join(stateDir, 'control.sock'))
-    return ((await client.call('shreds')) as ShredsStatus | null) ?? undefined
-  } catch (error) {
-    if (error instanceof ServiceError) return undefined
-    throw error
-  }
-}
 
 function checkPort(listen: string): Promise<Finding> {
   const { host, port } = parseListen(listen)
