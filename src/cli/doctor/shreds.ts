@@ -105,8 +105,12 @@ export function bufferFinding(granted: number, wanted: number): Finding {
   )
 }
 
-/** Destinations in the store that the configuration does not allow. */
-export async function checkDestinations(store: AccessStore, settings: CheckInput): Promise<Finding[]> {
+/** Destinations in the store that the configuration does not allow, except those of one customer. */
+export async function checkDestinations(
+  store: AccessStore,
+  settings: CheckInput,
+  exceptCustomerId?: string,
+): Promise<Finding[]> {
   const rules = destinationRulesOf(settings)
   const names = new Map((await store.list('subscriptions')).map((sub) => [sub.id, sub]))
   const findings: Finding[] = []
@@ -115,6 +119,7 @@ export async function checkDestinations(store: AccessStore, settings: CheckInput
     const subscription = names.get(destination.id)
     const refusal = refusalOf(destination, rules)
     if (subscription === undefined || subscription.state === 'cancelled' || refusal === undefined) continue
+    if (subscription.customerId === exceptCustomerId) continue
     findings.push(
       bad(
         'destination',
