@@ -56,6 +56,12 @@ describe('procedures of the operator', () => {
     assert.match(section('docs/operating.md', 'The first customer in 60 seconds'), /not units per month/)
   })
 
+  test('a customer that does not pay is suspended as a whole, and the page says that the invoice preview goes on', () => {
+    const [row = ''] = section('docs/operating.md', 'Daily operation').match(/^.*does not pay.*$/m) ?? []
+    assert.match(row, /sluice customer suspend acme`, `sluice customer resume acme`.*billing\.md/)
+    assert.match(section('docs/billing.md', 'Prices and the invoice preview'), /also while it or its customer is suspended/)
+  })
+
   test('a restore pauses billing before the start', () => {
     const text = section('docs/operating.md', 'Backup and restore')
     assert.match(text, /`sluice billing pause` after the restore and before the start/)
