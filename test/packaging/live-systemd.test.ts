@@ -95,6 +95,17 @@ test('under a live systemd', async (t) => {
     if (isFull) await end('STOP', '2')
   })
 
+  await t.test('a backup is made by the unit and its timer as documented', async () => {
+    const fences = readFences(readFileSync(join(root, 'docs/operating.md'), 'utf8'))
+    const linesOf = (mark: string) => fences.find(({ info }) => info === `sh ${mark}`)?.text ?? ''
+    await sh('mount -t tmpfs tmpfs /var/backups')
+    await sh(`set -e\n${linesOf('backup-folder')}`)
+    await sh('cp /opt/sluice/ops/systemd/sluice-backup.* /run/systemd/system/ && systemctl daemon-reload')
+    const listed = await sh(`set -e\n${linesOf('timer').replace('enable --now', 'start')}`)
+    assert.match(listed, /-rw------- 1 sluice sluice .* \d{4}-\d\d-\d\dT\d{6}Z\.jsonl/)
+    assert.equal(await property('sluice-backup.timer', 'ActiveState'), 'active')
+  })
+
   await t.test('it stops cleanly, and a configuration error does not cause a restart', async () => {
     await sh('systemctl stop sluice')
     assert.deepEqual([await property('sluice', 'Result'), await property('sluice', 'ExecMainStatus')], ['success', '0'])
@@ -110,11 +121,8 @@ test('under a live systemd', async (t) => {
     const lines = readFences(page).find(({ info }) => info === 'sh larger-disk')?.text ?? ''
     await sh('mkdir /run/data && mount -t tmpfs tmpfs /run/data')
     await sh(`set -e\n${lines.replaceAll('/data/', '/run/data/')}`)
-    const indexer = async () => {
-      const { services } = JSON.parse(await sh(`${OPERATOR} status --json`)) as Status
-      return services.find(({ name }) => name === 'indexer')?.state
-    }
-    await until('the indexer is healthy', async () => (await indexer()) === 'ok', START_MS)
+    const status = async () => JSON.parse(await sh(`${OPERATOR} status --json`)) as Status
+    await until('every service is healthy', async () => (await status()).state === 'ok', START_MS)
     await sh('test -s /run/data/sluice-indexer/chain.duckdb && systemctl stop sluice')
   })
 
@@ -148,10 +156,7 @@ test('under a live systemd', async (t) => {
 /** Without a flag: the command finds the process by its announcement in /run/sluice. */
 const OPERATOR = 'cd / && runuser -u sluice -- /opt/sluice/sluice'
 
-type Status = {
-  readonly state: string
-  readonly services: readonly { readonly name: string; readonly state: string }[]
-}
+type Status = { readonly state: string; readonly services: readonly { readonly name: string }[] }
 
 /** Runs a shell line that must succeed; returns its output. */
 function shellIn(systemd: LiveSystemd): (line: string) => Promise<string> {
