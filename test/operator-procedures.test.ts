@@ -62,6 +62,11 @@ describe('procedures of the operator', () => {
     assert.match(section('docs/billing.md', 'Prices and the invoice preview'), /also while it or its customer is suspended/)
   })
 
+  test('a drain of a node is named as one of this process until its end', () => {
+    assert.match(section('docs/operating.md', 'Nodes'), /A drain holds in one process until its end/)
+    assert.match(read('docs/commands.md'), /sluice upstream drain[^]*?a restart uses the node again/)
+  })
+
   test('a restore pauses billing before the start', () => {
     const text = section('docs/operating.md', 'Backup and restore')
     assert.match(text, /`sluice billing pause` after the restore and before the start/)
