@@ -59,7 +59,10 @@ describe('procedures of the operator', () => {
   test('a customer that does not pay is suspended as a whole, and the page says that the invoice preview goes on', () => {
     const [row = ''] = section('docs/operating.md', 'Daily operation').match(/^.*does not pay.*$/m) ?? []
     assert.match(row, /sluice customer suspend acme`, `sluice customer resume acme`.*billing\.md/)
-    assert.match(section('docs/billing.md', 'Prices and the invoice preview'), /also while it or its customer is suspended/)
+    assert.match(
+      section('docs/billing.md', 'Prices and the invoice preview'),
+      /also while it or its customer is suspended/,
+    )
   })
 
   test('a drain of a node is named as one of this process until its end', () => {

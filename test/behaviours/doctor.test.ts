@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
-import { once } from 'node:events'
-import { createServer as createHttpServer } from 'node:http'
-import { type AddressInfo, createServer, type Server } from 'node:net'
+import { createServer } from 'node:net'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { BARE_ENV, CLI, temporaryFolder } from '../support/cli.ts'
@@ -22,18 +20,6 @@ type Seed = {
 const config = (home: Home, toml: string) => writeFileSync(home.file('sluice.toml'), toml)
 const tls = (listen = '127.0.0.1:0') =>
   `[metrics]\nlisten = "${listen}"\ntls = { cert = "cert.pem", key = "key.pem" }\n`
-
-function clickHouse(home: Home, port: number): void {
-  writeFileSync(home.file('password'), 'p\n', { mode: 0o600 })
-  const section = `clickhouse = { url = "http://127.0.0.1:${port}", user = "gateway", password = "file:password" }`
-  config(home, `[indexer]\nengine = "clickhouse"\n${section}\n`)
-}
-
-async function portOf(server: Server): Promise<number> {
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return (server.address() as AddressInfo).port
-}
 
 /** `at` sets the date of openssl, by libfaketime. */
 function makeCertificate(home: Home, days: string, name = '', at?: string): void {
@@ -178,8 +164,10 @@ const SEEDS: Seed[] = [
   {
     name: 'port taken by another process',
     async plant(home) {
-      const server = createServer()
-      config(home, `[metrics]\nlisten = "127.0.0.1:${await portOf(server)}"\n`)
+      const server = createServer().listen(0, '127.0.0.1')
+      await new Promise((resolve) => server.once('listening', resolve))
+      const { port } = server.address() as { port: number }
+      config(home, `[metrics]\nlisten = "127.0.0.1:${port}"\n`)
       return () => void server.close()
     },
     finds: { check: 'port', level: 'bad', message: /in use by another process/, fix: /ss -lntup/ },
@@ -278,33 +266,6 @@ const SEEDS: Seed[] = [
     name: 'shared quota server down',
     plant: (home) => config(home, '[access.quota.shared]\nurl = "redis://127.0.0.1:1"\n'),
     finds: { check: 'redis', level: 'bad', message: /does not respond/, fix: /redis/ },
-  },
-  {
-    name: 'ClickHouse down',
-    plant: (home) => clickHouse(home, 1),
-    finds: { check: 'clickhouse', level: 'bad', message: /127\.0\.0\.1:1 does not respond/, fix: /clickhouse-server/ },
-  },
-  {
-    name: 'ClickHouse password wrong',
-    async plant(home) {
-      const server = createHttpServer((_request, response) => {
-        const headers = { 'x-clickhouse-exception-code': '516' }
-        response.writeHead(403, headers).end('Code: 516. DB::Exception: gateway: Authentication failed')
-      })
-      clickHouse(home, await portOf(server))
-      return () => void server.close()
-    },
-    finds: { check: 'clickhouse', level: 'bad', message: /refuses gateway: Code: 516/, fix: /password of gateway/ },
-  },
-  {
-    name: 'EVM node down',
-    plant: (home) => config(home, '[execution.node]\nrpc = "http://127.0.0.1:1"\n'),
-    finds: { check: 'evm node', level: 'bad', message: /does not respond: eth_chainId: no connection/, fix: /execution\.node\.rpc/ },
-  },
-  {
-    name: 'a proxy that is not trusted',
-    plant: (home) => config(home, '[sender]\nlisten = "0.0.0.0:0"\nplaintext = "behind-proxy"\n'),
-    finds: { check: 'proxy', level: 'warn', message: /^sender is behind a proxy/, fix: /sender\.trustedProxies/ },
   },
   {
     name: 'OpenID Connect issuer down',

@@ -42,7 +42,8 @@ test('every line to paste on the handover card works as printed, against the emb
   const [subscribed] = (await once(direct, 'message')) as [Buffer]
   assert.equal(typeof (JSON.parse(subscribed.toString()) as { result: unknown }).result, 'number')
   direct.terminate()
-  const [, grpc] = /^ +grpcurl -plaintext -H 'x-token: \S+' (\S+) geyser\.Geyser\/GetVersion$/m.exec(running.stdout()) ?? []
+  const [, grpc] =
+    /^ +grpcurl -plaintext -H 'x-token: \S+' (\S+) geyser\.Geyser\/GetVersion$/m.exec(running.stdout()) ?? []
   assert.equal(grpc, await running.address('grpc'))
   assert.equal(responses[2]?.['plan'], 'professional')
 

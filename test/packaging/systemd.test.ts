@@ -87,7 +87,11 @@ describe('systemd units', () => {
     copyFileSync(join(folder, 'sluice-backup.timer'), position.file('sluice-backup.timer'))
     for (const name of ['credentials.conf', 'port-443.conf', 'relay-priority.conf'])
       copyFileSync(join(folder, name), position.file(`sluice.service.d/${name}`))
-    assert.deepEqual(analyze('verify', '--man=no', ...copies, position.file('sluice-backup.timer')), { status: 0, stdout: '', stderr: '' })
+    assert.deepEqual(analyze('verify', '--man=no', ...copies, position.file('sluice-backup.timer')), {
+      status: 0,
+      stdout: '',
+      stderr: '',
+    })
 
     const broken = position.file('broken.service')
     writeFileSync(broken, readFileSync(copies.at(-1) ?? '', 'utf8').replace('KillMode=', 'KilMode='))
@@ -138,7 +142,8 @@ describe('systemd units', () => {
 
   test('the backup has a name of its own, and may write where it goes', async () => {
     const [line = ''] = valuesOf(backup, 'ExecStart')
-    const [, path = '', flags = ''] = /^\/bin\/sh -c 'exec \/opt\/sluice\/sluice backup "([^"]+)" (.*)'$/.exec(line) ?? []
+    const [, path = '', flags = ''] =
+      /^\/bin\/sh -c 'exec \/opt\/sluice\/sluice backup "([^"]+)" (.*)'$/.exec(line) ?? []
     // As systemd expands it.
     const shell = path.replaceAll('$$', '$').replaceAll('%%', '%')
     const { stdout } = spawnSync('sh', ['-c', `echo "${shell}"`], { encoding: 'utf8' })

@@ -11,7 +11,7 @@ import { readEvmChainId } from '../../processes/compose/services/evm-node.ts'
 /** The configured source of events: a ring or an EVM node. */
 export async function checkExecutionSource(
   config: Config,
-  { sections, ...sources }: SecretSources & { readonly sections: readonly ConfigSection[] },
+  { sections, ...sources }: SecretSources & { readonly folder: string; readonly sections: readonly ConfigSection[] },
 ): Promise<Finding[]> {
   const { ring, node } = config.execution
   if (!sections.includes('execution')) {

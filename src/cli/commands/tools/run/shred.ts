@@ -88,12 +88,7 @@ export async function showDestinations(this: CliContext, flags: ListFlags, subsc
   })
 }
 
-function show(
-  context: CliContext,
-  flags: ChangeFlags,
-  { subscription, destination }: Changed,
-  words: string,
-): void {
+function show(context: CliContext, flags: ChangeFlags, { subscription, destination }: Changed, words: string): void {
   if (flags.json === true) return printJson(context, { subscription, ...destination })
   done(context, flags, `${subscription} -> ${printAddressPort(destination.ip, destination.port)}, ${words}`)
 }
