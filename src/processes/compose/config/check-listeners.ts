@@ -91,8 +91,8 @@ function checkPublicUrls(config: Config): Finding[] {
 function checkProxies(config: Config, servers: readonly Server[]): Finding[] {
   const behind = servers.filter(({ option }) => option.plaintext === 'behind-proxy')
   return [...new Set(behind.map(({ name }) => name.split('.')[0] as ConfigSection))].flatMap((section) => {
-    const options = config[section]
-    if (typeof options !== 'object' || !('trustedProxies' in options) || options.trustedProxies.length > 0) return []
+    const { trustedProxies } = config[section] as { readonly trustedProxies?: readonly string[] }
+    if (trustedProxies === undefined || trustedProxies.length > 0) return []
     const key = `${section}.trustedProxies`
     const message = `${section} is behind a proxy and ${key} is empty: all clients share the limits of one address`
     return [warn('proxy', message, `set ${key} to the addresses of the proxy`)]
