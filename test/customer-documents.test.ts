@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import { MASKED_TOKEN, pasteLines } from '../src/account-page/paste-lines.ts'
 import { temporaryFolder } from './support/cli.ts'
 import { sluiceHere } from './support/cli-in-process.ts'
 import { type CustomerService, readCustomerPages, runSnippet, startCustomerService } from './support/customer-pages.ts'
@@ -57,6 +58,23 @@ describe('the pages for customers', () => {
     assert.equal(code, 1, printed)
     assert.match(printed, /Error: The tip of the transaction is below the minimum\./)
     assert.match(printed, /docs_url: '[^']+\/docs\/errors\/tip-too-small'/)
+  })
+
+  test('the lines of the account page for web3.js make calls and subscribe', async () => {
+    const { SLUICE_RPC: rpc = '', SLUICE_WS: ws = '' } = service.env
+    const input = { endpoints: { rpc, ws }, products: ['bundle'], origin: rpc, token: MASKED_TOKEN }
+    const lines = pasteLines(input).find(({ id }) => id === 'web3')?.text ?? ''
+    await using folder = await temporaryFolder()
+    linkPackages(folder, ['@solana/web3.js'])
+    const text = [
+      "import { Connection } from '@solana/web3.js'",
+      lines,
+      "console.log('height', await connection.getBlockHeight())",
+      "connection.onSlotChange(({ slot }) => { console.log('slot', slot); process.exit() })",
+    ].join('\n')
+    const { code, printed } = await runSnippet({ name: 'web3', kind: 'js', text }, { folder: folder.path, service })
+    assert.equal(code, 0, printed)
+    assert.match(printed, /^height \d+\nslot \d+\n$/)
   })
 
   for (const { path, packages, snippets } of pages) {

@@ -44,6 +44,7 @@ describe('procedures of the operator', () => {
   test('a rollback after a migration restores a backup, with PostgreSQL into an empty database', () => {
     const text = section('docs/operating.md', 'Upgrade')
     assert.match(text, /PostgreSQL, where a restore needs an empty database/)
+    assert.match(text, /Before the start, in every other state folder .*`mv audit\.log audit\.log\.old`/)
     assert.match(OPERATOR_ERRORS['store-newer'].fix, /restore a backup/)
   })
 
@@ -53,6 +54,20 @@ describe('procedures of the operator', () => {
     assert.match(section('docs/operating.md', 'Nodes'), /The indexer is on by default/)
     assert.ok(Object.values(BUILT_IN_PLANS).every((plan) => plan.unitsPerMonth === null && !plan.grpcResume))
     assert.match(section('docs/operating.md', 'The first customer in 60 seconds'), /not units per month/)
+  })
+
+  test('a customer that does not pay is suspended as a whole, and the page says that the invoice preview goes on', () => {
+    const [row = ''] = section('docs/operating.md', 'Daily operation').match(/^.*does not pay.*$/m) ?? []
+    assert.match(row, /sluice customer suspend acme`, `sluice customer resume acme`.*billing\.md/)
+    assert.match(
+      section('docs/billing.md', 'Prices and the invoice preview'),
+      /also while it or its customer is suspended/,
+    )
+  })
+
+  test('a drain of a node is named as one of this process until its end', () => {
+    assert.match(section('docs/operating.md', 'Nodes'), /A drain holds in one process until its end/)
+    assert.match(read('docs/commands.md'), /sluice upstream drain[^]*?a restart uses the node again/)
   })
 
   test('a restore pauses billing before the start', () => {

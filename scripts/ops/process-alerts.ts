@@ -127,7 +127,7 @@ export const DISK_ALERTS: readonly Alert[] = [
     summary: 'The disk of the state folder of Sluice at {{ $labels.instance }} is full.',
     does: [
       '`sluice status` names the folder and what has stopped: changes of customers are refused, usage is kept in reserved space, the sender and the indexer stop writing. Calls and queries continue.',
-      'Free space, or move `indexer/` of the state folder to a larger disk. Everything continues by itself when there is space.',
+      'Free space: everything continues by itself. Or stop Sluice, [move `indexer/` to a larger disk and mount it in its place](operating.md#when-the-store-or-the-disk-fails), and start; a symlink alone prevents the start.',
     ],
     fires: {
       'sluice_process_disk_free_bytes{instance="a"}': flat(1e6),

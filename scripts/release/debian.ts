@@ -30,7 +30,7 @@ export function packDebian(standalone: string, work: string, target: string, opt
     copyFileSync(join(opt, from), join(work, to))
     chmodSync(join(work, to), 0o644)
   }
-  for (const unit of globSync('ops/systemd/*.service', { cwd: opt }))
+  for (const unit of globSync('ops/systemd/*.{service,timer}', { cwd: opt }))
     put(unit, `usr/lib/systemd/system/${basename(unit)}`)
   put('ops/systemd/sysusers.conf', 'usr/lib/sysusers.d/sluice.conf')
   put('LICENSE', 'usr/share/doc/sluice/copyright')

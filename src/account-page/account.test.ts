@@ -67,6 +67,11 @@ test('lines to paste are those of the products, without the token until it is ch
   assert.deepEqual(ids(['indexer']), ['sql', 'usage'])
   assert.deepEqual(ids(['bundle'], {}), ['curl', 'web3', 'usage'])
   assert.match(linesOf(['bundle'], MASKED_TOKEN, {})[0]?.text ?? '', /http:\/\/here$/)
+  assert.match(
+    linesOf(['bundle'])[1]?.text ?? '',
+    /fetch\('https:\/\/rpc\.x\/v1\/ws-ticket'[^]*wss:\/\/ws\.x\/\?ticket=/,
+  )
+  assert.doesNotMatch(linesOf(['bundle'], MASKED_TOKEN, {})[1]?.text ?? '', /ticket/)
   assert.ok(linesOf(['bundle', 'indexer']).every(({ text }) => !text.includes('slc_')))
   assert.ok(linesOf(['bundle', 'indexer'], TOKEN).every(({ text }) => text.includes(TOKEN)))
 })

@@ -13,7 +13,7 @@ type PasteInput = {
   readonly token: string
 }
 
-/** One working line for each interface that the subscription has. The addresses are quoted for a shell: they come from the config. */
+/** Working lines for each interface that the subscription has. The addresses are quoted for a shell: they come from the config. */
 export function pasteLines({ endpoints, products, origin, token }: PasteInput): PasteLine[] {
   const rpc = endpoints['rpc'] ?? origin
   const isMasked = token === MASKED_TOKEN
@@ -31,8 +31,8 @@ export function pasteLines({ endpoints, products, origin, token }: PasteInput): 
       {
         id: 'web3',
         title: '@solana/web3.js',
-        note: 'A connection of version 1.',
-        text: `new Connection('${rpc}', { ${wsOption(endpoints['ws'])}httpHeaders: { 'x-token': ${scriptToken} } })`,
+        note: 'Version 1. A ticket connects the WebSocket within a minute: after a loss, get a new one for a new Connection.',
+        text: web3Lines(rpc, endpoints['ws'], scriptToken),
       },
     )
     if (endpoints['ws'] !== undefined)
@@ -66,6 +66,15 @@ export function pasteLines({ endpoints, products, origin, token }: PasteInput): 
   return lines
 }
 
-function wsOption(ws: string | undefined): string {
-  return ws === undefined ? '' : `wsEndpoint: '${ws}', `
+/** web3.js sets no header on its WebSocket, so its address has a ticket. */
+function web3Lines(rpc: string, ws: string | undefined, token: string): string {
+  const headers = `const headers = { 'x-token': ${token} }`
+  if (ws === undefined) return `${headers}\nconst connection = new Connection('${rpc}', { httpHeaders: headers })`
+  return [
+    headers,
+    `const response = await fetch('${rpc}/v1/ws-ticket', { method: 'POST', headers })`,
+    'const { ticket } = await response.json()',
+    `const wsEndpoint = \`${ws}/?ticket=\${ticket}\``,
+    `const connection = new Connection('${rpc}', { httpHeaders: headers, wsEndpoint })`,
+  ].join('\n')
 }

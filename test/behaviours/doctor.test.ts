@@ -345,6 +345,25 @@ test('doctor reports no problem in a healthy folder, and prints one line per che
   assert.ok(stdout.split('\n').filter((text) => text.startsWith('✓')).length >= 10, stdout)
 })
 
+test('doctor finds the customer of the trial in an installation, and nothing else about it', async () => {
+  await using home = await temporaryFolder()
+  const given = '--products shreds-raw --destination 127.0.0.1:20001 --vouched'
+  for (const words of [
+    ['customer', 'add', 'demo', '--contact', 'made by the first start'],
+    ['sub', 'create', 'demo', '--customer', 'demo', ...given.split(' ')],
+  ])
+    assert.equal((await inHome(home, words)).code, 0)
+  const look = async (env: Record<string, string> = {}) =>
+    (JSON.parse((await inHome(home, ['doctor', '--json'], env)).stdout) as Finding[])
+      .filter(({ message }) => message.includes('demo'))
+      .map(({ check, level, fix }) => [check, level, fix])
+  assert.deepEqual(await look(withoutFile(home)), [], 'a trial')
+  config(home, 'host = "127.0.0.1"\n[metrics]\nlisten = "127.0.0.1:0"\n')
+  assert.deepEqual(await look(), [['demo', 'bad', 'sluice customer remove demo --force --yes']])
+  assert.equal((await inHome(home, ['customer', 'remove', 'demo', '--force', '--yes'])).code, 0)
+  assert.deepEqual(await look(), [])
+})
+
 /** A command with this home's state folder, and its config file where there is one. */
 function inHome(home: Home, words: string[], env: Record<string, string> = {}) {
   const config = existsSync(home.file('sluice.toml')) ? ['--config', home.file('sluice.toml')] : []

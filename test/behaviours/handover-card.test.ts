@@ -33,6 +33,18 @@ test('every line to paste on the handover card works as printed, against the emb
   assert.equal(typeof (JSON.parse(first.toString()) as { result: unknown }).result, 'number')
   socket.terminate()
   assert.equal(responses[2]?.['subscription'], 'demo')
+
+  // As wscat does it: the header at the handshake, the text of -x when the connection is open.
+  const wscat = /^ +npx wscat -H 'x-token: (\S+)' -w 10 -x '(.+)' -c (\S+)$/m.exec(running.stdout()) ?? []
+  const [, token = '', text = '', url = ''] = wscat
+  const direct = new WebSocket(url, { headers: { 'x-token': token } })
+  direct.on('open', () => direct.send(text))
+  const [subscribed] = (await once(direct, 'message')) as [Buffer]
+  assert.equal(typeof (JSON.parse(subscribed.toString()) as { result: unknown }).result, 'number')
+  direct.terminate()
+  const [, grpc] =
+    /^ +grpcurl -plaintext -H 'x-token: \S+' (\S+) geyser\.Geyser\/GetVersion$/m.exec(running.stdout()) ?? []
+  assert.equal(grpc, await running.address('grpc'))
   assert.equal(responses[2]?.['plan'], 'professional')
 
   const shown = running.stdout().split('\n')

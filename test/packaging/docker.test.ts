@@ -125,6 +125,21 @@ describe('the container image', () => {
     for (const { file } of Object.values(compose.secrets)) assert.match(file, /^\/etc\/sluice\/secrets\//)
   })
 
+  test('backup and restore as documented: one service by its entry point, in a folder that is mounted', () => {
+    const page = readFileSync(join(root, 'docs/packaging.md'), 'utf8')
+    const lines = page.match(/^.*docker compose .*sluice (?:backup|restore) .*$/gm) ?? []
+    // `exec` does not use the entry point, `run` does.
+    assert.deepEqual(
+      lines.map((line) => /(exec sluice sluice backup|run --rm sluice restore) (\/\w+)\//.exec(line)?.slice(1)),
+      [
+        ['exec sluice sluice backup', '/backup'],
+        ['run --rm sluice restore', '/backup'],
+      ],
+    )
+    for (const file of ['compose.yaml', 'compose.host.yaml'])
+      assert.match(readFileSync(join(folder, file), 'utf8'), /^ {6}- \/\S+:\/backup$/m)
+  })
+
   test('in the network of the host it has no ports of its own and the loopback configuration', () => {
     const text = readFileSync(join(folder, 'compose.host.yaml'), 'utf8')
     const { services } = parseYaml(text.replaceAll(/!(reset|override)/g, '')) as {

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { until } from '../../src/platform/process/test-wait.ts'
+import { readFences } from '../markdown.ts'
 import { type LiveSystemd, startLiveSystemd } from '../support/live-systemd.ts'
 import { isFull } from '../support/property.ts'
 
@@ -93,6 +95,17 @@ test('under a live systemd', async (t) => {
     if (isFull) await end('STOP', '2')
   })
 
+  await t.test('a backup is made by the unit and its timer as documented', async () => {
+    const fences = readFences(readFileSync(join(root, 'docs/operating.md'), 'utf8'))
+    const linesOf = (mark: string) => fences.find(({ info }) => info === `sh ${mark}`)?.text ?? ''
+    await sh('mount -t tmpfs tmpfs /var/backups')
+    await sh(`set -e\n${linesOf('backup-folder')}`)
+    await sh('cp /opt/sluice/ops/systemd/sluice-backup.* /run/systemd/system/ && systemctl daemon-reload')
+    const listed = await sh(`set -e\n${linesOf('timer').replace('enable --now', 'start')}`)
+    assert.match(listed, /-rw------- 1 sluice sluice .* \d{4}-\d\d-\d\dT\d{6}Z\.jsonl/)
+    assert.equal(await property('sluice-backup.timer', 'ActiveState'), 'active')
+  })
+
   await t.test('it stops cleanly, and a configuration error does not cause a restart', async () => {
     await sh('systemctl stop sluice')
     assert.deepEqual([await property('sluice', 'Result'), await property('sluice', 'ExecMainStatus')], ['success', '0'])
@@ -101,6 +114,16 @@ test('under a live systemd', async (t) => {
     const [state, code] = [await property('sluice', 'ActiveState'), await property('sluice', 'ExecMainStatus')]
     assert.deepEqual([state, code], ['failed', '78'])
     await sh(`cp /run/good.toml ${CONFIG}`)
+  })
+
+  await t.test('the tables of the indexer move to a larger disk as documented', async () => {
+    const page = readFileSync(join(root, 'docs/operating.md'), 'utf8')
+    const lines = readFences(page).find(({ info }) => info === 'sh larger-disk')?.text ?? ''
+    await sh('mkdir /run/data && mount -t tmpfs tmpfs /run/data')
+    await sh(`set -e\n${lines.replaceAll('/data/', '/run/data/')}`)
+    const status = async () => JSON.parse(await sh(`${OPERATOR} status --json`)) as Status
+    await until('every service is healthy', async () => (await status()).state === 'ok', START_MS)
+    await sh('test -s /run/data/sluice-indexer/chain.duckdb && systemctl stop sluice')
   })
 
   await t.test('the units of single services start in the same sandbox, in parallel, and stop cleanly', async () => {

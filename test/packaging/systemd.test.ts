@@ -12,13 +12,16 @@ import { serve } from '../support/serve.ts'
 
 const root = join(import.meta.dirname, '../..')
 const folder = join(root, 'ops/systemd')
-const units = globSync(join(folder, '*.service')).toSorted()
+const [backup = '', ...others] = globSync(join(folder, '*.service')).toSorted()
+/** Those of the services; the backup is not one. */
+const units = others
 const EXPOSURE_MAX = 3.0
 /** DefaultStartLimitBurst= of systemd-system.conf(5). */
 const SYSTEMD_START_LIMIT_BURST = 5
 
 describe('systemd units', () => {
-  test('there is one unit for all services and one for each standalone service', () => {
+  test('there is one unit for all services and one for each standalone service, and one for backups', () => {
+    assert.equal(basename(backup), 'sluice-backup.service')
     assert.deepEqual(
       units.map((path) => basename(path)),
       [
@@ -74,23 +77,28 @@ describe('systemd units', () => {
 
   test('systemd-analyze verify accepts them and the samples', async () => {
     await using position = await temporaryFolder()
-    const copies = units.map((path) => {
+    const copies = [backup, ...units].map((path) => {
       const copy = position.file(basename(path))
       // The program must exist for the check: the one of this checkout replaces the installed one.
       writeFileSync(copy, readFileSync(path, 'utf8').replaceAll('/opt/sluice/sluice', join(root, 'sluice')))
       return copy
     })
     mkdirSync(position.file('sluice.service.d'))
+    copyFileSync(join(folder, 'sluice-backup.timer'), position.file('sluice-backup.timer'))
     for (const name of ['credentials.conf', 'port-443.conf', 'relay-priority.conf'])
       copyFileSync(join(folder, name), position.file(`sluice.service.d/${name}`))
-    assert.deepEqual(analyze('verify', '--man=no', ...copies), { status: 0, stdout: '', stderr: '' })
+    assert.deepEqual(analyze('verify', '--man=no', ...copies, position.file('sluice-backup.timer')), {
+      status: 0,
+      stdout: '',
+      stderr: '',
+    })
 
     const broken = position.file('broken.service')
     writeFileSync(broken, readFileSync(copies.at(-1) ?? '', 'utf8').replace('KillMode=', 'KilMode='))
     assert.match(analyze('verify', '--man=no', broken).stderr, /KilMode/, 'systemd-analyze reports errors')
   })
 
-  for (const path of units) {
+  for (const path of [backup, ...units]) {
     test(`${basename(path)} has an exposure of at most ${EXPOSURE_MAX}`, (t) => {
       const { status, stdout, stderr } = analyze(
         'security',
@@ -104,7 +112,9 @@ describe('systemd units', () => {
       assert.equal(status, 0, stderr)
       assert.ok(exposure <= EXPOSURE_MAX)
     })
+  }
 
+  for (const path of units) {
     test(`${basename(path)} starts and reloads with existing commands, and handles exit codes as documented`, async () => {
       const commands = [...valuesOf(path, 'ExecStart'), ...valuesOf(path, 'ExecReload')]
       assert.ok(commands.length > 0)
@@ -129,6 +139,19 @@ describe('systemd units', () => {
       assert.equal(valuesOf(path, 'Restart')[0], 'on-failure')
     })
   }
+
+  test('the backup has a name of its own, and may write where it goes', async () => {
+    const [line = ''] = valuesOf(backup, 'ExecStart')
+    const [, path = '', flags = ''] =
+      /^\/bin\/sh -c 'exec \/opt\/sluice\/sluice backup "([^"]+)" (.*)'$/.exec(line) ?? []
+    // As systemd expands it.
+    const shell = path.replaceAll('$$', '$').replaceAll('%%', '%')
+    const { stdout } = spawnSync('sh', ['-c', `echo "${shell}"`], { encoding: 'utf8' })
+    assert.match(stdout, /^\/var\/backups\/sluice\/\d{4}-\d\d-\d\dT\d{6}Z\.jsonl\n$/)
+    assert.deepEqual(valuesOf(backup, 'ReadWritePaths'), ['/var/backups/sluice'])
+    const help = (await sluice(['backup', '--help'])).stdout
+    for (const flag of flags.match(/--\S+/g) ?? []) assert.ok(help.includes(`[${flag}]`), flag)
+  })
 
   test('a start that fails is retried for as long as it fails', () => {
     for (const path of units) {
@@ -185,9 +208,9 @@ describe('systemd units', () => {
   })
 
   test('all have the same sandbox settings', () => {
-    const walls = units.map((path) => {
+    const walls = [backup, ...units].map((path) => {
       const text = readFileSync(path, 'utf8')
-      return text.slice(text.indexOf('UMask='), text.indexOf('[Install]'))
+      return text.slice(text.indexOf('UMask=')).split('[Install]')[0]?.trim()
     })
     assert.match(walls[0] ?? '', /NoNewPrivileges=yes[^]*CapabilityBoundingSet=\n/)
     assert.equal(new Set(walls).size, 1)

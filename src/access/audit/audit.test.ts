@@ -226,6 +226,7 @@ for (const engine of ENGINES) {
         await assert.rejects(addCustomer(store, 'later'), {
           code: 'store-corrupt',
           message: /has lost changes: line 7/,
+          fix: /^If the store was restored.*: mv \S+ \S+\.old\. Otherwise: Restore /,
         })
         await assert.rejects(bench.open({ check: 'quick' }), { code: 'store-corrupt' })
         assert.deepEqual(await verifyAudit(other), { lines: LINES + 1, findings: [], notes: [] })

@@ -258,7 +258,7 @@ export function lostChanges(store: { name: string; restoreAdvice: string }, file
     `${store.name} has lost changes: line ${seq} of ${file} and those after it are not in the store`,
     {
       fields: { store: store.name, file, line: seq },
-      fix: `${store.restoreAdvice}. To continue with the store as it is, move the log away: mv ${file} ${file}.old`,
+      fix: `If the store was restored, or has failed over, continue with it and move this log away: mv ${file} ${file}.old. Otherwise: ${store.restoreAdvice}`,
     },
   )
 }

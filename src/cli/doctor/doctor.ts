@@ -9,8 +9,9 @@ import { checkSources } from '../../processes/compose/config/faults.ts'
 import { bad, type Finding, ok } from '../../processes/compose/config/finding.ts'
 import { servedSections } from '../../processes/compose/config/served.ts'
 import type { SettingsSource } from '../find-settings.ts'
+import { checkExecutionSource } from './execution.ts'
 import { checkClockSync, checkMachine } from './machine.ts'
-import { checkEventRing } from './ring.ts'
+import { checkProcess } from './process.ts'
 import { checkSecrets } from './secrets.ts'
 import { checkSender } from './sender.ts'
 import { checkServices } from './services.ts'
@@ -23,7 +24,10 @@ export type CheckInput = Pick<SettingsSource, 'stateDir' | 'configFile' | 'env' 
 
 /** All checks, from the machine up. Checks that depend on a failed one are skipped. */
 export async function examine(input: CheckInput): Promise<Finding[]> {
-  const findings: Finding[] = await checkMachine(input.stateDir, input.running?.pid)
+  const findings: Finding[] = [
+    ...(await checkMachine(input.stateDir, input.running?.pid)),
+    ...(await checkProcess(input.stateDir)),
+  ]
   const loaded = await readConfig(input, findings)
   if (loaded === undefined) return findings
   const config = loaded.value
@@ -39,11 +43,11 @@ export async function examine(input: CheckInput): Promise<Finding[]> {
   findings.push(...ofState)
   findings.push(...(await checkShreds(config, { stateDir, sections })))
   findings.push(...checkDecoded(config, sections))
-  findings.push(...(await checkServices(config, loaded.folder, input.env)))
+  findings.push(...(await checkServices(config, { env: input.env, folder: loaded.folder, sections })))
   if (sections.includes('upstreams')) findings.push(...(await checkUpstreams(config, loaded.folder, input.env)))
   findings.push(...(await checkSender(config, { folder: loaded.folder, stateDir, sections })))
   findings.push(...checkSources(config, sections))
-  findings.push(...(await checkEventRing(config, loaded.folder, sections)))
+  findings.push(...(await checkExecutionSource(config, { env: input.env, folder: loaded.folder, sections })))
   findings.push(await checkClockSync(newestAuditMs, systemClock.nowMs()))
   return findings
 }

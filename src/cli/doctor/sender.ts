@@ -6,7 +6,7 @@ import type { Config, ConfigSection } from '../../processes/compose/config/confi
 import { bad, type Finding, ok, warn } from '../../processes/compose/config/finding.ts'
 import type { TipStats } from '../../processes/compose/process/control-protocol.ts'
 import { hasTipKeys } from '../../processes/compose/services/tip-keys.ts'
-import { openControlAt } from '../control.ts'
+import { askProcess } from '../control.ts'
 import { scheduleFinding } from './schedule.ts'
 
 /** Tip accounts exist, the identity is readable, and the running sender has an open path and its priority. */
@@ -60,16 +60,7 @@ async function checkIdentity({ sender }: Config, folder: string): Promise<Findin
 
 /** Asks the running process, which knows whether leaders are reachable, and its priority. */
 async function checkRunning(stateDir: string): Promise<Finding[]> {
-  if (!existsSync(join(stateDir, 'control.sock'))) return []
-  let running: TipStats
-  try {
-    using client = await openControlAt(stateDir)
-    running = await client.call('tip-stats')
-  } catch (error) {
-    if (!(error instanceof ServiceError)) throw error
-    return []
-  }
-  const { pathStates, schedule } = running
+  const { pathStates = [], schedule } = (await askProcess(stateDir, (control) => control.call('tip-stats'))) ?? {}
   return [...checkPaths(pathStates), ...(schedule === undefined ? [] : [scheduleFinding('sender priority', schedule)])]
 }
 

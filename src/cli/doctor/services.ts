@@ -1,20 +1,54 @@
 import { createIssuer } from '../../admin/oidc/issuer.ts'
-import { ServiceError } from '../../core/error.ts'
+import { messageOf, ServiceError } from '../../core/error.ts'
+import { ClickHouseRefusal } from '../../indexer/clickhouse/link.ts'
+import { pingClickHouse } from '../../indexer/clickhouse/ping.ts'
+import { resolveSecret, type SecretSources } from '../../platform/config/secret-ref.ts'
 import { pingRedis } from '../../platform/db/redis.ts'
 import { systemClock } from '../../platform/process/clock.ts'
-import type { Config } from '../../processes/compose/config/config.ts'
+import type { Config, ConfigSection } from '../../processes/compose/config/config.ts'
 import { bad, type Finding, ok } from '../../processes/compose/config/finding.ts'
 
 /** Back ends of the configuration. */
-export async function checkServices(config: Config, folder: string, env: NodeJS.ProcessEnv): Promise<Finding[]> {
-  return [...(await checkRedis(config, folder, env)), ...(await checkOidc(config))]
+export async function checkServices(
+  config: Config,
+  { sections, ...sources }: SecretSources & { readonly sections: readonly ConfigSection[] },
+): Promise<Finding[]> {
+  return [
+    ...(await checkRedis(config, sources)),
+    ...(sections.includes('indexer') ? await checkClickHouse(config, sources) : []),
+    ...(await checkOidc(config)),
+  ]
 }
 
-async function checkRedis(config: Config, folder: string, env: NodeJS.ProcessEnv): Promise<Finding[]> {
+/** Whether the server accepts the accounts of the gateway. */
+async function checkClickHouse({ indexer }: Config, sources: SecretSources): Promise<Finding[]> {
+  const { engine, clickhouse } = indexer
+  if (engine !== 'clickhouse' || clickhouse === undefined) return []
+  const { url, accounts } = clickhouse
+  const findings: Finding[] = []
+  for (const { user, password } of accounts === undefined ? [clickhouse] : [clickhouse, accounts]) {
+    try {
+      await pingClickHouse({ url, user, password: (await resolveSecret(password, sources)).reveal().trimEnd() })
+      findings.push(ok('clickhouse', `${url} as ${user}`))
+    } catch (error) {
+      // The check of secrets reports one that cannot be read.
+      if (error instanceof ServiceError) continue
+      const isRefused = error instanceof ClickHouseRefusal
+      const fix = isRefused
+        ? `correct the password of ${user} in indexer.clickhouse, or create the account`
+        : 'systemctl start clickhouse-server   # or correct indexer.clickhouse.url'
+      const what = isRefused ? `refuses ${user}` : 'does not respond'
+      findings.push(bad('clickhouse', `${url} ${what}: ${messageOf(error).split('\n')[0]}`, fix))
+    }
+  }
+  return findings
+}
+
+async function checkRedis(config: Config, sources: SecretSources): Promise<Finding[]> {
   const { shared } = config.access.quota
   if (shared === undefined) return []
   try {
-    await pingRedis(shared, { env, folder }, systemClock)
+    await pingRedis(shared, sources, systemClock)
     return [ok('redis', shared.url)]
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error

@@ -14,8 +14,7 @@ import type { Settings } from '../../processes/compose/config/settings.ts'
 import { destinationRulesOf } from '../../processes/compose/services/shreds.ts'
 import { refusalOf, refusalReason } from '../../shreds/destinations/rules.ts'
 import { parseListen } from '../../shreds/options.ts'
-import type { ShredsStatus } from '../../shreds/report/status.ts'
-import { openControlAt } from '../control.ts'
+import { askProcess } from '../control.ts'
 import { scheduleFinding } from './schedule.ts'
 
 type CheckInput = Pick<Settings, 'config' | 'loaded'>
@@ -30,7 +29,7 @@ export async function checkShreds(
   { stateDir, sections }: { readonly stateDir: string; readonly sections: readonly ConfigSection[] },
 ): Promise<Finding[]> {
   if (!sections.includes('shreds')) return [ok('shreds', 'disabled')]
-  const status = await askRunning(stateDir)
+  const status = await askProcess(stateDir, (control) => control.call('shreds'))
   if (status === undefined) return [await checkPort(shreds.listen), ...(await tryBuffer(shreds))]
   const findings: Finding[] = [
     ok('port', `UDP ${printAddressPort(status.address.host, status.address.port)} is held by Sluice`),
@@ -105,8 +104,12 @@ export function bufferFinding(granted: number, wanted: number): Finding {
   )
 }
 
-/** Destinations in the store that the configuration does not allow. */
-export async function checkDestinations(store: AccessStore, settings: CheckInput): Promise<Finding[]> {
+/** Destinations in the store that the configuration does not allow, except those of one customer. */
+export async function checkDestinations(
+  store: AccessStore,
+  settings: CheckInput,
+  exceptCustomerId?: string,
+): Promise<Finding[]> {
   const rules = destinationRulesOf(settings)
   const names = new Map((await store.list('subscriptions')).map((sub) => [sub.id, sub]))
   const findings: Finding[] = []
@@ -115,6 +118,7 @@ export async function checkDestinations(store: AccessStore, settings: CheckInput
     const subscription = names.get(destination.id)
     const refusal = refusalOf(destination, rules)
     if (subscription === undefined || subscription.state === 'cancelled' || refusal === undefined) continue
+    if (subscription.customerId === exceptCustomerId) continue
     findings.push(
       bad(
         'destination',
@@ -127,16 +131,6 @@ export async function checkDestinations(store: AccessStore, settings: CheckInput
 }
 
 const position = ({ ip, port }: Destination): string => printAddressPort(ip, port)
-
-async function askRunning(stateDir: string): Promise<ShredsStatus | undefined> {
-  try {
-    using client = await openControlAt(stateDir)
-    return (await client.call('shreds')) ?? undefined
-  } catch (error) {
-    if (error instanceof ServiceError) return undefined
-    throw error
-  }
-}
 
 function checkPort(listen: string): Promise<Finding> {
   const { host, port } = parseListen(listen)

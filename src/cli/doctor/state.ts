@@ -3,15 +3,17 @@ import { join } from 'node:path'
 import { verifyAudit } from '../../access/audit/verify.ts'
 import type { PlanTable } from '../../access/plan.ts'
 import { pendingId } from '../../access/provisioning/destinations.ts'
-import type { Destination } from '../../access/store/model.ts'
+import type { Customer, Destination } from '../../access/store/model.ts'
 import type { AccessStore, OnChecked } from '../../access/store/store.ts'
 import { errorEntry } from '../../contract/errors.ts'
 import { ServiceError } from '../../core/error.ts'
 import type { LoadedConfig } from '../../platform/config/file.ts'
 import { openStateFolder } from '../../platform/files/state-folder.ts'
+import { findDemoCustomer } from '../../processes/compose/access/demo.ts'
 import { openAccessStore, sqliteStoreFile } from '../../processes/compose/access/open-store.ts'
 import type { Config } from '../../processes/compose/config/config.ts'
 import { bad, type Finding, ok, warn } from '../../processes/compose/config/finding.ts'
+import { isUnconfigured } from '../../processes/compose/config/served.ts'
 import { checkDedicated } from './dedicated.ts'
 import { checkDestinations } from './shreds.ts'
 
@@ -57,7 +59,9 @@ export async function checkState(
     const audit = await checkAudit(store)
     findings.push(audit.finding, ...(await checkRecords(store, of.plans)))
     const settings = { config: of.loaded.value, loaded: of.loaded, stateDir }
-    findings.push(...(await checkDestinations(store, settings)))
+    const demo = isUnconfigured(of.loaded) ? undefined : await findDemoCustomer(store)
+    if (demo !== undefined) findings.push(demoFinding(demo))
+    findings.push(...(await checkDestinations(store, settings, demo?.id)))
     findings.push(...(await checkDedicated(store, settings.config, { env: of.env, folder: of.loaded.folder })))
     return { findings, newestAuditMs: audit.newestMs }
   } catch (error) {
@@ -65,6 +69,12 @@ export async function checkState(
     findings.push(storeFailure(error))
     return { findings, newestAuditMs: undefined }
   }
+}
+
+/** The trial is over: the printed token is valid on the listeners of the installation, and its shreds go to this machine. */
+function demoFinding({ name }: Customer): Finding {
+  const message = `the customer ${name} of the first start still has a valid token, which was printed then`
+  return bad('demo', message, `sluice customer remove ${name} --force --yes`)
 }
 
 /** An older store is not damaged: the next start of this release migrates it. */

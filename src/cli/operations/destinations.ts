@@ -11,15 +11,13 @@ import {
 import type { Destination, Subscription } from '../../access/store/model.ts'
 import { alignPeriod } from '../../access/usage/report.ts'
 import { parseSince } from '../../contract/dates.ts'
-import { isServiceError } from '../../core/error.ts'
 import { systemClock } from '../../platform/process/clock.ts'
 import { secureRandom } from '../../platform/process/random.ts'
 import { checkDestination, REPORT_FILE } from '../../processes/compose/services/shreds.ts'
 import { type DelayQuantiles, delayQuantiles } from '../../shreds/report/delays.ts'
 import { sumDelivery } from '../../shreds/report/delivery-reports.ts'
-import type { ShredsStatus } from '../../shreds/report/status.ts'
 import { type DelayRow, type DeliveryRow, openReportStore } from '../../shreds/report/store.ts'
-import { openControlAt } from '../control.ts'
+import { askProcess } from '../control.ts'
 import type { Group } from './open.ts'
 
 type Changed = { readonly subscription: string; readonly destination: Destination }
@@ -73,7 +71,7 @@ export const destinations: Group<DestinationOperations> = {
       async list(subscription) {
         const names = new Map((await store.list('subscriptions')).map((sub) => [sub.id, sub.name]))
         const only = subscription === undefined ? undefined : await lookUp(store, 'subscriptions', subscription)
-        const live = await askRunning(stateDir)
+        const live = await askProcess(stateDir, (control) => control.call('shreds'))
         return (await store.list('destinations'))
           .map((row) => ({ ...row, subscriptionId: row.id.split('/')[0] ?? '', isPending: row.id.includes('/') }))
           .filter((row) => only === undefined || row.subscriptionId === only.id)
@@ -141,17 +139,6 @@ export const destinations: Group<DestinationOperations> = {
       },
     }
   },
-}
-
-/** State of the running service; undefined if none runs. */
-async function askRunning(stateDir: string): Promise<ShredsStatus | undefined> {
-  try {
-    using client = await openControlAt(stateDir)
-    return (await client.call('shreds')) ?? undefined
-  } catch (error) {
-    if (isServiceError(error)) return undefined
-    throw error
-  }
 }
 
 async function readReport(

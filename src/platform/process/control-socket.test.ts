@@ -159,7 +159,7 @@ test('a connection beyond 64 is closed, and one is served again when another has
   await using _control = await open(position.file('c'))
   using opened = new DisposableStack()
   const openAndCall = async () => {
-    const client = opened.use(await openControlClient(position.file('c')))
+    const client = opened.use(await openControlClient<TestProtocol>(position.file('c')))
     assert.deepEqual(await client.call('status'), { state: 'ok' })
     return client
   }
@@ -186,7 +186,7 @@ test('a connection that leaves more than 8 MiB unread is closed; one that reads 
     socket.pause()
     for (let id = 0; id < calls; id++) socket.write(`{"v":1,"id":${id},"method":"large"}\n`)
     // Another connection is served meanwhile: the process has written what it will.
-    using other = await openControlClient(position.file('c'))
+    using other = await openControlClient<TestProtocol>(position.file('c'))
     await other.call('status')
     socket.on('data', (chunk: Buffer) => (lines += chunk.filter((byte) => byte === 10).length))
     socket.resume()

@@ -16,6 +16,8 @@ export const upstreamRoutes = buildRouteMap({
     }),
     drain: command({
       brief: 'Send no new requests to a node',
+      details:
+        'Holds in this process until it is undrained or the process ends: a restart uses the node again. Other processes and machines are drained by a command of their own; to keep a node out of all of them, remove it from upstreams.nodes and reload.',
       examples: ['localnet'],
       args: [node],
       load: async () => (await load()).drainUpstream,

@@ -29,6 +29,16 @@ test('a path that does not exist is 404 with those that do, and is not echoed', 
   assert.doesNotMatch(String(refuse('GET', '/nowhere/')?.body['message']), /without the slash/)
 })
 
+test('a path that looks like a token is 404 with where a token belongs, and is not echoed', () => {
+  for (const path of [`/slc_${'x'.repeat(38)}`, '/0f8fad5b-d9cb-469f-a165-70867728950e/']) {
+    const refusal = refuse('POST', path)
+    assert.equal(refusal?.status, 404)
+    assert.match(String(refusal.body['message']), /no token is read from a path: send it in a header/)
+    assert(!JSON.stringify(refusal).includes(path.slice(1, 12)))
+  }
+  assert.doesNotMatch(String(refuse('POST', '/v1/nowhere')?.body['message']), /token/)
+})
+
 test('a method that the path does not take is 405 with Allow', () => {
   const refusal = refuse('POST', '/health')
   assert.equal(refusal?.status, 405)

@@ -47,9 +47,10 @@ export function createPathRules(
     if (methods === undefined) {
       const bare = path.endsWith('/') ? path.slice(0, -1) : undefined
       const isSlash = bare !== undefined && methodsOf(bare) !== undefined
+      const hint = TOKEN_LIKE.test(path) ? 'no token is read from a path: send it in a header, such as x-token; ' : ''
       const message = isSlash
         ? 'this path does not exist; without the slash at its end it does'
-        : 'this path does not exist; paths lists those that do'
+        : `this path does not exist; ${hint}paths lists those that do`
       return { status: 404, body: { error: 'not-found', message, paths: listed }, headers: {} }
     }
     const allowed = [
@@ -65,6 +66,9 @@ export function createPathRules(
     }
   }
 }
+
+/** Other providers take their tokens there. */
+const TOKEN_LIKE = /^\/[\w-]{24,}\/?$/
 
 /** The methods of a path that is only a WebSocket. */
 const HANDSHAKE: readonly PathMethod[] = ['GET']

@@ -3,6 +3,7 @@ import type { PlanTable } from '../../../access/plan.ts'
 import type { Provisioning } from '../../../access/provisioning/context.ts'
 import { addCustomer } from '../../../access/provisioning/customers.ts'
 import { createSubscription } from '../../../access/provisioning/subscriptions.ts'
+import type { Customer } from '../../../access/store/model.ts'
 import type { AccessView } from '../../../access/store/store.ts'
 import type { Settings } from '../config/settings.ts'
 import { currentActor, type Deps } from '../process/deps.ts'
@@ -32,13 +33,21 @@ function keepHint(stateDir: string): string {
   return `\nKeep       ${stateDir} has your customers, and in keys/ the wallets that tips are paid to.\n           Back it up, encrypted: sluice backup FILE\n`
 }
 
+const DEMO_CONTACT = 'made by the first start'
+
+/** The customer that the first start made, until it is removed. Its token was printed. */
+export async function findDemoCustomer(store: Pick<AccessView, 'list'>): Promise<Customer | undefined> {
+  const customers = await store.list('customers')
+  return customers.find(({ contact, state }) => contact === DEMO_CONTACT && state !== 'removed')
+}
+
 /**
  * At the first start without a configuration: creates one subscription with all products and returns its card. The card holds the token and is shown
  * only now. Returns undefined when the store has customers.
  */
 async function createDemo(on: Provisioning, plans: PlanTable, endpoints: Endpoints): Promise<string | undefined> {
   if ((await on.store.list('customers')).length > 0) return undefined
-  await addCustomer(on, { name: 'demo', contact: 'made by the first start' })
+  await addCustomer(on, { name: 'demo', contact: DEMO_CONTACT })
   const created = await createSubscription(on, {
     customer: 'demo',
     name: 'demo',

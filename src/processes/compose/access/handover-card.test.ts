@@ -52,6 +52,14 @@ for (const [product, page] of PAGE_OF) {
   })
 }
 
+test('the card of the bundle opens a WebSocket, calls gRPC and names how a new token is made', () => {
+  const card = cardOf('bundle')
+  assert.match(card, /^ +npx wscat -H 'x-token: slc_x' .* -c wss:\/\/ws\.test$/m)
+  assert.match(card, /^ +grpcurl -H 'x-token: slc_x' grpc\.test:443 geyser\.Geyser\/GetVersion$/m)
+  assert.match(card, /sluice token rotate acme$/m)
+  assert.doesNotMatch(cardOf('indexer'), /wscat|grpcurl/)
+})
+
 test('every card with a token has the line that shows plan and limits', () => {
   for (const [product] of PAGE_OF)
     assert.equal(cardOf(product).includes('https://rpc.test/v1/whoami'), product !== 'shreds-raw', product)

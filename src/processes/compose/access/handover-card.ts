@@ -108,8 +108,12 @@ function documentsUrlOf({ rpc, execution }: Endpoints): string | undefined {
   return server === undefined ? undefined : `${server}/docs`
 }
 
-function secretLines({ token }: CardInput): string[] {
-  return token === undefined ? [] : [fact('token', `${token.secret}   shown once`)]
+function secretLines({ token, subscription }: CardInput): string[] {
+  if (token === undefined) return []
+  return [
+    fact('token', `${token.secret}   shown once`),
+    fact('', `the operator makes a new one: sluice token rotate ${subscription.name}`),
+  ]
 }
 
 /** One working command per interface. Each line starts with its command, so that all can be pasted at once. */
@@ -124,7 +128,10 @@ function pasteLines({ subscription, endpoints, token, credential }: CardInput): 
       lines.push(
         '# WebSocket URL, valid for a minute, for clients that cannot set headers',
         `curl -X POST ${header} ${endpoints.rpc}/v1/ws-ticket`,
+        '# WebSocket: slots for ten seconds',
+        `npx wscat ${header} -w 10 -x '{"jsonrpc":"2.0","id":1,"method":"slotSubscribe"}' -c ${endpoints.ws}`,
       )
+    if (endpoints.grpc !== undefined) lines.push('# Yellowstone gRPC', grpcurlLine(endpoints.grpc, header))
   }
   if (endpoints.rpc !== undefined)
     lines.push('# plan, limits and remaining budget', `curl ${header} ${endpoints.rpc}/v1/whoami`)
@@ -133,6 +140,12 @@ function pasteLines({ subscription, endpoints, token, credential }: CardInput): 
     lines.push('# SQL', `curl ${login} ${header} --data 'select * from coverage' ${endpoints.indexer}`)
   }
   return lines.length > 0 ? ['', ...lines.map((line) => `  ${line}`)] : []
+}
+
+function grpcurlLine(address: string, header: string): string {
+  const { protocol, hostname, port } = new URL(address)
+  const [option, defaultPort] = protocol === 'https:' ? ['', 443] : ['-plaintext ', 80]
+  return `grpcurl ${option}${header} ${hostname}:${port || defaultPort} geyser.Geyser/GetVersion`
 }
 
 /** The variables that docs/customers and the examples use. RPC also serves the account, for the customers of every product. */

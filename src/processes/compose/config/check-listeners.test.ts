@@ -85,3 +85,15 @@ test('a port that needs a capability is checked by a connection where Sluice run
   await once(server, 'close')
   assert.equal((await portOfRpc())?.level, 'bad', 'the running process does not listen there')
 })
+
+test('a service behind a proxy that it does not trust is a warning', async () => {
+  const sender = { listen: '0.0.0.0:8901', plaintext: 'behind-proxy' }
+  const found = async (more: object) => {
+    const config = configSchema.parse({ sender: { ...sender, ...more }, metrics: { plaintext: 'behind-proxy' } })
+    return (await checkListenerFiles(config, '/')).filter(({ check }) => check === 'proxy')
+  }
+  const [finding, ...others] = await found({})
+  assert.deepEqual([finding?.level, others], ['warn', []])
+  assert.match(finding?.message ?? '', /^sender is behind a proxy and sender\.trustedProxies is empty/)
+  assert.deepEqual(await found({ trustedProxies: ['10.0.0.1'] }), [])
+})

@@ -56,7 +56,7 @@ export async function checkListenerFiles(
   const servers = listenersOf(config, sections)
   const findings: Finding[] = servers.map(checkPublic)
   for (const certificate of certificatesOf(servers, folder)) findings.push(await checkCertificate(certificate))
-  return [...findings, ...findShared(servers), ...checkPublicUrls(config)]
+  return [...findings, ...findShared(servers), ...checkPublicUrls(config), ...checkProxies(config, servers)]
 }
 
 type Certificate = { readonly names: string[]; readonly cert: string; readonly key: string }
@@ -85,6 +85,18 @@ function checkPublicUrls(config: Config): Finding[] {
         `set ${key} to the address that customers use`,
       ),
     )
+}
+
+/** A service behind a proxy that it does not trust takes the address of the proxy for that of every client. */
+function checkProxies(config: Config, servers: readonly Server[]): Finding[] {
+  const behind = servers.filter(({ option }) => option.plaintext === 'behind-proxy')
+  return [...new Set(behind.map(({ name }) => name.split('.')[0] as ConfigSection))].flatMap((section) => {
+    const { trustedProxies } = config[section] as { readonly trustedProxies?: readonly string[] }
+    if (trustedProxies === undefined || trustedProxies.length > 0) return []
+    const key = `${section}.trustedProxies`
+    const message = `${section} is behind a proxy and ${key} is empty: all clients share the limits of one address`
+    return [warn('proxy', message, `set ${key} to the addresses of the proxy`)]
+  })
 }
 
 /** Two listeners cannot share a port unless their addresses differ. Port 0 picks a free port for each. */

@@ -5,8 +5,11 @@ import { printTime } from '../../../dates.ts'
 import type { ChangeFlags, CliContext, ListFlags } from '../../../define.ts'
 import { destinations } from '../../../operations/destinations.ts'
 import { openOperations } from '../../../operations/open.ts'
+import { subscriptions } from '../../../operations/subscriptions.ts'
 import { printJson, printList } from '../../../output/print.ts'
 import { done } from '../../../output/report-change.ts'
+
+type Changed = { readonly subscription: string; readonly destination: Destination }
 
 export async function setDestinationCommand(
   this: CliContext,
@@ -44,7 +47,18 @@ export async function pauseDestination(this: CliContext, flags: ChangeFlags, sub
 
 export async function resumeDestination(this: CliContext, flags: ChangeFlags, subscription: string): Promise<void> {
   await using on = await openOperations(destinations, this, flags)
-  show(this, flags, await on.setPaused({ subscription, paused: false }), 'sending again')
+  const resumed = await on.setPaused({ subscription, paused: false })
+  show(this, flags, resumed, flags.json === true ? '' : await resumedWords(this, flags, resumed))
+}
+
+/** Whether it is sent to again, or why not. */
+async function resumedWords(context: CliContext, flags: ChangeFlags, { subscription, destination }: Changed) {
+  if (destination.proof === 'unproven')
+    return `not paused any more, but unproven: nothing is sent until sluice shred verify ${subscription} succeeds`
+  await using on = await openOperations(subscriptions, context, flags, 'read')
+  const { state } = await on.show(subscription)
+  if (state === 'active') return 'sending again'
+  return `not paused any more, but nothing is sent: the subscription is ${state}; see: sluice sub show ${subscription}`
 }
 
 export async function showDestinations(this: CliContext, flags: ListFlags, subscription?: string): Promise<void> {
@@ -80,12 +94,7 @@ export async function showDestinations(this: CliContext, flags: ListFlags, subsc
   })
 }
 
-function show(
-  context: CliContext,
-  flags: ChangeFlags,
-  { subscription, destination }: { readonly subscription: string; readonly destination: Destination },
-  words: string,
-): void {
+function show(context: CliContext, flags: ChangeFlags, { subscription, destination }: Changed, words: string): void {
   if (flags.json === true) return printJson(context, { subscription, ...destination })
   done(context, flags, `${subscription} -> ${printAddressPort(destination.ip, destination.port)}, ${words}`)
 }

@@ -25,7 +25,7 @@ export async function listUpstreams(this: CliContext, flags: ListFlags): Promise
 }
 
 export async function drainUpstream(this: CliContext, flags: CommonFlags, name: string): Promise<void> {
-  await order(this, flags, 'upstream-drain', name, 'is drained: no new requests')
+  await order(this, flags, 'upstream-drain', name, 'is drained in this process until it ends: no new requests')
 }
 
 export async function undrainUpstream(this: CliContext, flags: CommonFlags, name: string): Promise<void> {
