@@ -6,8 +6,8 @@ export type Taken = { readonly ok: true } | { readonly ok: false; readonly retry
 export type KeyedBuckets = {
   /** Takes `cost`, one unless given, or returns how long to wait for it; Infinity where the cost exceeds the burst. */
   take(key: string, cost?: number): Taken
-  /** Charges work that is already done. The bucket may go into debt, which delays the key's next `take`. */
-  charge(key: string, cost: number): void
+  /** Charges work that is already done. The bucket may go into debt, which delays the key's next `take`; returns for how many milliseconds. */
+  charge(key: string, cost: number): number
   /** Keys whose bucket is not full. Counts them all. */
   readonly size: number
 }
@@ -73,7 +73,9 @@ export function createKeyedBuckets(
       const now = nowMs()
       const stripe = lock(key, now)
       bucket.force(cost, now)
+      const debtMs = bucket.waitMs(0, now)
       store(stripe)
+      return debtMs
     },
     get size() {
       const now = nowMs()

@@ -18,7 +18,7 @@ import {
 export type LimitMemory = {
   /** Connections of each listener, open and new. */
   readonly connections: Record<Server, ConnectionMemory>
-  /** Token buckets by address, or by subscription (`pages`, `freeRefusals`). */
+  /** Token buckets by address, or by subscription (`pages`, `freeRefusals`, `freeMessages`). */
   readonly buckets: Record<Bucket, SharedArrayBuffer>
   /** Refused tokens by address. */
   readonly failures: SharedArrayBuffer
@@ -30,8 +30,16 @@ export type LimitMemory = {
 
 type Server = 'rpc' | 'ws' | 'grpc' | 'entries'
 const SERVERS: readonly Server[] = ['rpc', 'ws', 'grpc', 'entries']
-type Bucket = 'health' | 'open' | 'documents' | 'grpcHealth' | 'pages' | 'freeRefusals'
-const BUCKETS: readonly Bucket[] = ['health', 'open', 'documents', 'grpcHealth', 'pages', 'freeRefusals']
+type Bucket = 'health' | 'open' | 'documents' | 'grpcHealth' | 'pages' | 'freeRefusals' | 'freeMessages'
+const BUCKETS: readonly Bucket[] = [
+  'health',
+  'open',
+  'documents',
+  'grpcHealth',
+  'pages',
+  'freeRefusals',
+  'freeMessages',
+]
 type Held = 'watches' | 'reflections' | 'unaryCalls' | 'bytes'
 const HELD: readonly Held[] = ['watches', 'reflections', 'unaryCalls', 'bytes']
 /** Subscriptions that cancel calls early, within ten seconds. */

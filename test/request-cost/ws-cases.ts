@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import { WebSocket } from 'ws'
 import { nextAddress, type WorkCase, worstJson } from './work-case.ts'
 
@@ -29,6 +30,11 @@ export function wsCases(): WorkCase[] {
       'ws many calls',
       Array.from({ length: 1_000 }, (_, at) => call('getBalance', `[${account}]`, at)),
     ),
+    // 100 items each, the maximum of the plan. Together they are one read.
+    messages(
+      'ws many batches of invalid items',
+      Array.from({ length: 313 }, () => `[${'1,'.repeat(99)}1]`),
+    ),
     messages('ws binary bytes', [Buffer.alloc(4_000, 0xff)]),
     { name: 'ws handshake without a token', run: ({ ws }) => open(`ws://${ws}/`, {}, []) },
     {
@@ -46,8 +52,13 @@ function open(url: string, headers: Record<string, string>, texts: readonly (str
   return new Promise((resolve) => {
     const socket = new WebSocket(url, { headers, localAddress: nextAddress() })
     let timer: NodeJS.Timeout | undefined
-    socket.on('open', () => {
+    // In one write, as soon as the connection is read: the case before may have caused a pause.
+    socket.on('open', () => socket.send('{"jsonrpc":"2.0","id":0,"method":"getRateLimits"}'))
+    socket.once('message', () => {
+      const { _socket: raw } = socket as unknown as { _socket: Socket }
+      raw.cork()
       for (const text of texts) socket.send(text)
+      raw.uncork()
       timer = setTimeout(() => socket.terminate(), STREAM_MS)
     })
     socket.on('error', () => {})

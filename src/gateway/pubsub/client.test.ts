@@ -5,13 +5,14 @@ import type { Access } from '../../access/call-access.ts'
 import type { Caller } from '../../access/callers.ts'
 import { BUILT_IN_PLANS } from '../../access/plan.ts'
 import { createManualClock } from '../../core/clock.ts'
+import { createKeyedBuckets } from '../../core/keyed-buckets.ts'
 import { createHeldBytes } from '../../platform/http/held-bytes.ts'
 import { silentLogger } from '../../platform/telemetry/logger.ts'
 import type { WsConnection } from '../../platform/ws/connection.ts'
 import { framePayload } from '../../platform/ws/frame.ts'
 import type { UpstreamResponse } from '../../upstreams/response.ts'
 import type { ForwardRequest } from '../rpc/forward.ts'
-import { PubSubClient } from './client.ts'
+import { FREE_MESSAGES, PubSubClient } from './client.ts'
 import { RESPONSE_BYTES_MAX } from './held-responses.ts'
 import { PubSubRequestHandler } from './request-handler.ts'
 import type { UpstreamSubscriptions } from './upstream-subscriptions.ts'
@@ -31,8 +32,12 @@ type Item = {
 }
 
 /** One client whose calls are responded to by the test, in any order. */
-function serve({ ownerBytesMax = 1e9, admission = () => CHARGED as object } = {}) {
-  const clock = createManualClock()
+function serve({
+  ownerBytesMax = 1e9,
+  admission = () => CHARGED as object,
+  clock = createManualClock(),
+  freeMessages = createKeyedBuckets(FREE_MESSAGES, () => clock.monotonicMs()),
+} = {}) {
   const heldBytes = createHeldBytes({ bytesMax: 1e9, ownerBytesMax, waitMs: 1000 }, clock)
   const frames: Buffer[] = []
   const unread = new DisposableStack()
@@ -70,6 +75,7 @@ function serve({ ownerBytesMax = 1e9, admission = () => CHARGED as object } = {}
       upstreamSubscriptions: {} as UpstreamSubscriptions,
       forward: ({ methods: [method = ''] }: ForwardRequest, done) => void waiting.set(method, done),
       heldBytes,
+      freeMessages,
       log: silentLogger,
       gapsReported: { inc() {} },
       onRefused: undefined,
@@ -78,6 +84,7 @@ function serve({ ownerBytesMax = 1e9, admission = () => CHARGED as object } = {}
   return {
     clock,
     client,
+    freeMessages,
     heldBytes,
     frames,
     readAll: () => unread.dispose(),
@@ -215,21 +222,35 @@ describe('PubSubClient', () => {
     ['over the quota', 'getSlot', () => OVER_LIMIT],
     ['over the subscriptions of the plan', 'slotSubscribe', () => CHARGED],
   ] as const) {
-    it(`responds to calls ${what}, and reads no more than 100 of them a second`, async () => {
+    it(`responds to calls ${what}, and reads no more than 500 of them a second`, async () => {
       const { clock, frames, pauses, send } = serve({ admission })
       const batch = Array.from({ length: 50 }, () => method)
-      for (let sent = 0; sent < 4; sent++) await send(batch)
+      for (let sent = 0; sent < 20; sent++) await send(batch)
       assert.deepEqual(pauses, [])
       await send(batch)
-      assert.equal(frames.length, 5)
-      assert.equal(pauses.at(-1), 500)
-      clock.advance(500)
+      assert.equal(frames.length, 21)
+      assert.equal(pauses.at(-1), 100)
+      clock.advance(100)
       await send([method])
-      assert.equal(pauses.at(-1), 10)
-      clock.advance(1010)
+      assert.equal(pauses.at(-1), 2)
+      clock.advance(102)
       const before = pauses.length
       await send(batch)
       assert.equal(pauses.length, before)
     })
   }
+
+  it('pauses a new connection where its subscription is over the rate of free requests', async () => {
+    const first = serve()
+    const common = { clock: first.clock, freeMessages: first.freeMessages }
+    const invalid = `[${Array.from({ length: 100 }, () => '1').join(',')}]`
+    for (let sent = 0; sent < 10; sent++) await first.sendText(invalid)
+    assert.deepEqual([first.pauses, serve(common).pauses], [[], []])
+    await first.sendText(invalid)
+    assert.equal(first.pauses.at(-1), 200)
+    const again = serve(common)
+    assert.deepEqual([again.pauses, again.refused], [[200], ['freeMessages']])
+    first.clock.advance(200)
+    assert.deepEqual(serve(common).pauses, [])
+  })
 })

@@ -1,8 +1,7 @@
 import type { Access } from '../../access/call-access.ts'
 import type { Caller } from '../../access/callers.ts'
 import { type DocsUrl, ERRORS } from '../../contract/errors.ts'
-import type { Clock } from '../../core/clock.ts'
-import { TokenBucket } from '../../core/token-bucket.ts'
+import type { KeyedBuckets } from '../../core/keyed-buckets.ts'
 import type { HeldBytes } from '../../platform/http/held-bytes.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import { WsCloseCode } from '../../platform/ws/close-codes.ts'
@@ -25,7 +24,8 @@ export type PubSubClientDeps = {
   readonly upstreamSubscriptions: UpstreamSubscriptions
   readonly forward: Forward
   readonly heldBytes: HeldBytes
-  readonly clock: Clock
+  /** By subscription, with the limits `FREE_MESSAGES`. */
+  readonly freeMessages: Pick<KeyedBuckets, 'charge'>
   readonly log: Logger
   readonly meter: Pick<ListenerMeter, 'request' | 'refused'>
   readonly gapsReported: { inc(): void }
@@ -35,8 +35,8 @@ export type PubSubClientDeps = {
 
 export type WsHandshake = { readonly caller: Caller; readonly wantsGaps: boolean; readonly requestId: string }
 
-/** Messages that are not charged: pings, invalid requests, refused ones, getRateLimits. */
-const FREE_MESSAGES = { capacity: 200, perSecond: 100 }
+/** Requests that are not charged, of one subscription: pings, invalid ones, refused ones, getRateLimits. */
+export const FREE_MESSAGES = { burst: 1000, perSecond: 500 }
 
 /** One connection: requests in, responses and notifications out. */
 export class PubSubClient implements RequestingClient, SubscribedClient {
@@ -48,7 +48,6 @@ export class PubSubClient implements RequestingClient, SubscribedClient {
   readonly subscriptions: ClientSubscriptions
   readonly #deps: PubSubClientDeps
   #caller: Caller
-  readonly #free: TokenBucket
 
   constructor(connection: WsConnection, { caller, wantsGaps, requestId }: WsHandshake, deps: PubSubClientDeps) {
     this.connection = connection
@@ -56,11 +55,12 @@ export class PubSubClient implements RequestingClient, SubscribedClient {
     this.requestId = requestId
     this.#deps = deps
     this.#caller = caller
-    this.#free = new TokenBucket(FREE_MESSAGES, deps.clock.monotonicMs())
     this.calls = new WsCalls(this, deps)
     this.subscriptions = new ClientSubscriptions(this, deps)
     connection.onMessage((text) => this.#onMessage(text))
     connection.onClose(() => this.subscriptions[Symbol.dispose]())
+    // To connect again does not end a pause.
+    this.#countFree(0)
   }
 
   get caller(): Caller {
@@ -100,17 +100,20 @@ export class PubSubClient implements RequestingClient, SubscribedClient {
   }
 
   countFree(): void {
-    const nowMs = this.#deps.clock.monotonicMs()
-    this.#free.force(1, nowMs)
-    const waitMs = this.#free.waitMs(0, nowMs)
-    if (waitMs === 0) return
-    this.#deps.meter.refused('freeMessages')
-    this.connection.pauseReading(waitMs)
+    this.#countFree(1)
   }
 
   closeRefused(reason: CloseReason): void {
     if (reason === 'not-assigned') this.connection.close(ERRORS['not-assigned'].close, 'no node is assigned')
     else this.connection.close(ERRORS.unauthorized.close, `token ${reason}`)
+  }
+
+  #countFree(requests: number): void {
+    const { freeMessages, meter } = this.#deps
+    const waitMs = freeMessages.charge(this.#caller.subscription.id, requests)
+    if (waitMs === 0) return
+    meter.refused('freeMessages')
+    this.connection.pauseReading(waitMs)
   }
 
   #onMessage(text: string): Promise<void> | undefined {

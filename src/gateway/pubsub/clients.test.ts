@@ -38,6 +38,7 @@ function connect(tokens: readonly string[]) {
     upstreams: { usesShared: () => true },
     connections: { enter: () => () => {} },
     meter: { open: count },
+    freeMessages: { charge: () => 0 },
     turns: { nowMs: () => nowMs, nextTurn: (run: () => void) => void (next = run) },
   } as unknown as PubSubClientsDeps)
   for (const token of tokens) {

@@ -1,4 +1,5 @@
 import type { Caller } from '../../access/callers.ts'
+import type { Clock } from '../../core/clock.ts'
 import { createSlicedChecks, type SliceTurns } from '../../platform/process/sliced-checks.ts'
 import type { RefusalRecorder } from '../../platform/telemetry/refusal-log.ts'
 import { WsCloseCode } from '../../platform/ws/close-codes.ts'
@@ -19,6 +20,7 @@ export type PubSubClients = Disposable & {
 }
 
 export type PubSubClientsDeps = Omit<PubSubClientDeps, 'requestHandler' | 'onRefused'> & {
+  readonly clock: Clock
   readonly upstreams: Pick<Upstreams, 'usesShared'>
   readonly connections: Pick<Connections, 'enter'>
   readonly meter: StreamMeter

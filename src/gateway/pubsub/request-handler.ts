@@ -31,7 +31,7 @@ export type RequestingClient = RefusableRequest & {
   readonly caller: Caller
   readonly calls: WsCalls
   readonly subscriptions: ClientSubscriptions
-  /** Counts a message that is not charged. Beyond a rate of them the connection is read more slowly. */
+  /** Counts a request that is not charged. Beyond a rate of them in its subscription the connection is read more slowly. */
   countFree(): void
   closeRefused(reason: CloseReason): void
 }

@@ -1,6 +1,7 @@
 import type { Access } from '../../access/call-access.ts'
 import type { DocsUrl } from '../../contract/errors.ts'
 import { versionHeaders } from '../../contract/versions.ts'
+import { createKeyedBuckets } from '../../core/keyed-buckets.ts'
 import type { HeldBytes } from '../../platform/http/held-bytes.ts'
 import { sendJson } from '../../platform/http/server/reply.ts'
 import { requestIdOf } from '../../platform/http/server/request-id.ts'
@@ -13,8 +14,10 @@ import type { RefusalRecorder } from '../../platform/telemetry/refusal-log.ts'
 import { createWsServer } from '../../platform/ws/server.ts'
 import type { Upstreams } from '../../upstreams/service.ts'
 import type { Connections } from '../account/connections.ts'
+import type { SharedLimits } from '../limits.ts'
 import type { GatewayMetrics } from '../metrics.ts'
 import type { Forward } from '../rpc/forward.ts'
+import { FREE_MESSAGES } from './client.ts'
 import { createPubSubClients } from './clients.ts'
 import { createHandshakes } from './handshake.ts'
 import { createUpstreamSubscriptions } from './upstream-subscriptions.ts'
@@ -44,6 +47,8 @@ export type WsServerDeps = BaseDeps &
     readonly metrics: Pick<GatewayMetrics, 'ws' | 'gapsReported'>
     readonly docsUrl?: DocsUrl | undefined
     readonly refusals?: RefusalRecorder | undefined
+    /** What is counted over all threads of the gateway; without it this thread is the only one. */
+    readonly limits?: SharedLimits | undefined
   }
 
 export type WsServer = AsyncDisposable & {
@@ -69,7 +74,11 @@ export async function startWsServer(options: WsServerOptions, deps: WsServerDeps
   const { ws: meter, gapsReported } = deps.metrics
   const log = deps.log.child({ part: 'bundle-ws' })
   const shared = createUpstreamSubscriptions({ ...deps, ...pick(options, ['threads', 'residentBytesMax']) })
-  const clients = createPubSubClients({ ...deps, upstreamSubscriptions: shared, log, meter, gapsReported })
+  const freeMessages = createKeyedBuckets(FREE_MESSAGES, () => clock.monotonicMs(), deps.limits?.buckets.freeMessages)
+  const clients = createPubSubClients({
+    ...deps,
+    ...{ upstreamSubscriptions: shared, freeMessages, log, meter, gapsReported },
+  })
   let isDraining = false
   const handshakes = createHandshakes(
     { queryToken: options.queryToken === true },
