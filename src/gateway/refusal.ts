@@ -2,6 +2,7 @@ import type { NotAssigned } from '../access/admission.ts'
 import type { Refused } from '../access/callers.ts'
 import type { TokenInterface } from '../access/credentials.ts'
 import { type ExplainedRefusal, explainRefusal } from '../access/explain-refusal.ts'
+import type { FreeRefusals } from '../access/free-refusals.ts'
 import type { OverLimit } from '../access/quota/charge.ts'
 import type { NoPermit } from '../access/quota/permits.ts'
 import { ERRORS, type ErrorContext } from '../contract/errors.ts'
@@ -10,7 +11,7 @@ import type { HeldBytesLimit } from '../platform/http/held-bytes.ts'
 import type { RefusalRecorder } from '../platform/telemetry/refusal-log.ts'
 import type { UpstreamFailure } from '../upstreams/response.ts'
 
-/** A refusal, independent of the protocol that carries it. A refused call is neither forwarded nor charged, unless its data has `charged`, or its checks failed beyond `FREE_REFUSALS`. */
+/** A refusal, independent of the protocol that carries it. A refused call is neither forwarded nor charged, unless its data has `charged`, or its checks, or those of a node, failed beyond `FREE_REFUSALS`. */
 export type Refusal = {
   readonly code: keyof typeof ERRORS
   readonly message: string
@@ -169,6 +170,16 @@ export function failureRefusal({ kind }: UpstreamFailure, cost: number): Refusal
   }
   if (kind === 'over-share') return overShareRefusal(cost)
   return upstreamRefusal(kind === 'timeout' ? 'upstream-timeout' : 'no-upstream')
+}
+
+/** Whether a request without a response from a node is refunded. One that a node has read and refused is free only as one is that the gateway refuses. */
+export function isRefunded(
+  { kind, isSent }: UpstreamFailure,
+  freeRefusals: FreeRefusals,
+  { subscription, bytes }: { readonly subscription: string; readonly bytes: number },
+): boolean {
+  if (kind === 'too-large' || kind === 'declined') return freeRefusals.take(subscription, bytes)
+  return !isSent
 }
 
 /** The limit of a subscription's calls at a node whose connections are scarce; its size changes with their use. */

@@ -38,12 +38,12 @@ describe('a response that is not the one a node owes', () => {
     ],
     ['a notification: nothing', { ...call, expects: 'nothing' }, '', 'responded'],
     ['a notification: text', { ...call, expects: 'nothing' }, 'down', 'failed-maybe-sent'],
-    ['a batch: a single error', { ...call, expects: 'batch' }, refusal, 'failed-not-sent'],
+    ['a batch: a single error', { ...call, expects: 'batch' }, refusal, 'declined'],
     [
       'a batch of writes: a single error that says it was not read',
       { ...writes, expects: 'batch' },
       refusal,
-      'failed-not-sent',
+      'declined',
     ],
     [
       'a batch of writes: a single error that is none of JSON-RPC',

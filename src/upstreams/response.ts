@@ -29,8 +29,8 @@ export type UpstreamFailure =
   /** Not sent when no connection became free before the deadline. */
   | { readonly kind: 'timeout'; readonly isSent: boolean }
   | { readonly kind: 'failed-not-sent'; readonly isSent: false; readonly message: string }
-  /** The node does not accept a request of this size, and has not processed it. */
-  | { readonly kind: 'too-large'; readonly isSent: false; readonly message: string }
+  /** The node does not accept a request of this size, or with this content, and has not processed it. */
+  | { readonly kind: 'too-large' | 'declined'; readonly isSent: false; readonly message: string }
   | { readonly kind: 'failed-maybe-sent'; readonly isSent: true; readonly message: string }
 
 /** Errors of one node that another node may not have: it is behind, has no such block, or serves no history. */
@@ -121,7 +121,7 @@ export function responseOf(
     const message = `the node responded with HTTP ${head.status}`
     if (replyClass === 'too-large') return { kind: replyClass, isSent: false, message }
     if (isWrite && mayBeProcessed(reply)) return { kind: 'failed-maybe-sent', isSent: true, message }
-    return { kind: 'failed-not-sent', isSent: false, message }
+    return { kind: replyClass === 'declined' ? replyClass : 'failed-not-sent', isSent: false, message }
   }
   if (replyClass === 'broken' && (rest !== undefined || !isJsonRpcBody(body))) {
     rest?.abort()

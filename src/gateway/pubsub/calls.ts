@@ -1,5 +1,6 @@
 import type { Access } from '../../access/call-access.ts'
 import type { Caller } from '../../access/callers.ts'
+import type { FreeRefusals } from '../../access/free-refusals.ts'
 import type { Charged } from '../../access/quota/charge.ts'
 import type { HeldBytes } from '../../platform/http/held-bytes.ts'
 import { type RpcCall, writeCall } from '../../solana/json/json-rpc.ts'
@@ -10,6 +11,7 @@ import {
   errorResponse,
   failureRefusal,
   heldResponseRefusal,
+  isRefunded,
   type RefusableRequest,
   type Refusal,
   upstreamRefusal,
@@ -31,6 +33,7 @@ export type WsCallsDeps = {
   readonly forward: Forward
   readonly meter: Pick<ListenerMeter, 'refused'>
   readonly heldBytes: Pick<HeldBytes, 'limits'>
+  readonly freeRefusals: FreeRefusals
 }
 
 /** Whose calls they are. */
@@ -68,7 +71,7 @@ export class WsCalls {
   }
 
   async #forward(caller: Caller, call: ChargedCall, held: HeldResponses): Promise<string | Buffer> {
-    const { meter, heldBytes } = this.#deps
+    const { meter, heldBytes, freeRefusals } = this.#deps
     const sentId = isFastPathId(call.id) ? call.id : '0'
     const outgoing = {
       body: Buffer.from(writeCall(call, sentId)),
@@ -79,7 +82,8 @@ export class WsCalls {
     }
     const response = await new Promise<UpstreamResponse>((resolve) => this.#deps.forward(outgoing, resolve))
     if (response.kind !== 'responded') {
-      if (!response.isSent) this.#refund(caller, call)
+      const asked = { subscription: caller.subscription.id, bytes: outgoing.body.length }
+      if (isRefunded(response, freeRefusals, asked)) this.#refund(caller, call)
       return this.#refuse(failureRefusal(response, call.charge.cost), call)
     }
     const { body, limit } = await readHeldResponse(response, held)

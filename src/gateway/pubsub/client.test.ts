@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Access } from '../../access/call-access.ts'
 import type { Caller } from '../../access/callers.ts'
+import { createFreeRefusals, FREE_REFUSALS } from '../../access/free-refusals.ts'
 import { BUILT_IN_PLANS } from '../../access/plan.ts'
 import { createManualClock } from '../../core/clock.ts'
 import { createKeyedBuckets } from '../../core/keyed-buckets.ts'
@@ -10,7 +11,7 @@ import { createHeldBytes } from '../../platform/http/held-bytes.ts'
 import { silentLogger } from '../../platform/telemetry/logger.ts'
 import type { WsConnection } from '../../platform/ws/connection.ts'
 import { framePayload } from '../../platform/ws/frame.ts'
-import type { UpstreamResponse } from '../../upstreams/response.ts'
+import type { UpstreamFailure, UpstreamResponse } from '../../upstreams/response.ts'
 import type { ForwardRequest } from '../rpc/forward.ts'
 import { FREE_MESSAGES, PubSubClient } from './client.ts'
 import { RESPONSE_BYTES_MAX } from './held-responses.ts'
@@ -76,6 +77,7 @@ function serve({
       forward: ({ methods: [method = ''] }: ForwardRequest, done) => void waiting.set(method, done),
       heldBytes,
       freeMessages,
+      freeRefusals: createFreeRefusals(clock),
       log: silentLogger,
       gapsReported: { inc() {} },
       onRefused: undefined,
@@ -98,6 +100,11 @@ function serve({
     async respond(method: string, id: number, bytes: number) {
       const text = `{"jsonrpc":"2.0","result":"${'a'.repeat(Math.max(0, bytes - 36))}","id":${id}}`
       waiting.get(method)?.(nodeResponse(Buffer.from(text)))
+      await turn()
+    },
+    /** It fails at the node. */
+    async fail(method: string, failure: UpstreamFailure) {
+      waiting.get(method)?.(failure)
       await turn()
     },
     /** Its response cannot be read. */
@@ -239,6 +246,22 @@ describe('PubSubClient', () => {
       assert.equal(pauses.length, before)
     })
   }
+
+  it('refunds what a node has refused up to a rate, and what reached no node always', async () => {
+    const { send, fail, refunds } = serve()
+    const declined = { kind: 'declined', isSent: false, message: 'the node responded with HTTP 400' } as const
+    for (let sent = 0; sent < FREE_REFUSALS.burst + 20; sent++) {
+      const sending = send(['getSlot'])
+      await fail('getSlot', declined)
+      await sending
+    }
+    const refundedDeclined = refunds()
+    assert.ok(refundedDeclined > FREE_REFUSALS.burst - 5 && refundedDeclined <= FREE_REFUSALS.burst, `${refundedDeclined}`)
+    const sending = send(['getSlot'])
+    await fail('getSlot', { kind: 'no-upstream', isSent: false })
+    await sending
+    assert.equal(refunds(), refundedDeclined + 1)
+  })
 
   it('pauses a new connection where its subscription is over the rate of free requests', async () => {
     const first = serve()

@@ -1,5 +1,6 @@
 import type { Access } from '../../access/call-access.ts'
 import type { Caller } from '../../access/callers.ts'
+import type { FreeRefusals } from '../../access/free-refusals.ts'
 import { type DocsUrl, ERRORS } from '../../contract/errors.ts'
 import type { KeyedBuckets } from '../../core/keyed-buckets.ts'
 import type { HeldBytes } from '../../platform/http/held-bytes.ts'
@@ -24,6 +25,7 @@ export type PubSubClientDeps = {
   readonly upstreamSubscriptions: UpstreamSubscriptions
   readonly forward: Forward
   readonly heldBytes: HeldBytes
+  readonly freeRefusals: FreeRefusals
   /** By subscription, with the limits `FREE_MESSAGES`. */
   readonly freeMessages: Pick<KeyedBuckets, 'charge'>
   readonly log: Logger

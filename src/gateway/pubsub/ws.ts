@@ -1,4 +1,5 @@
 import type { Access } from '../../access/call-access.ts'
+import { createFreeRefusals } from '../../access/free-refusals.ts'
 import type { DocsUrl } from '../../contract/errors.ts'
 import { versionHeaders } from '../../contract/versions.ts'
 import { createKeyedBuckets } from '../../core/keyed-buckets.ts'
@@ -74,10 +75,12 @@ export async function startWsServer(options: WsServerOptions, deps: WsServerDeps
   const { ws: meter, gapsReported } = deps.metrics
   const log = deps.log.child({ part: 'bundle-ws' })
   const shared = createUpstreamSubscriptions({ ...deps, ...pick(options, ['threads', 'residentBytesMax']) })
-  const freeMessages = createKeyedBuckets(FREE_MESSAGES, () => clock.monotonicMs(), deps.limits?.buckets.freeMessages)
+  const { freeMessages: table, freeRefusals } = deps.limits?.buckets ?? {}
   const clients = createPubSubClients({
     ...deps,
-    ...{ upstreamSubscriptions: shared, freeMessages, log, meter, gapsReported },
+    freeMessages: createKeyedBuckets(FREE_MESSAGES, () => clock.monotonicMs(), table),
+    freeRefusals: createFreeRefusals(clock, freeRefusals),
+    ...{ upstreamSubscriptions: shared, log, meter, gapsReported },
   })
   let isDraining = false
   const handshakes = createHandshakes(

@@ -1,5 +1,6 @@
 import type { Access } from '../../access/call-access.ts'
 import type { Caller } from '../../access/callers.ts'
+import type { FreeRefusals } from '../../access/free-refusals.ts'
 import type { Charged, RemainingQuota } from '../../access/quota/charge.ts'
 import type { HeldBytes, HeldBytesLimit } from '../../platform/http/held-bytes.ts'
 import { type HttpResponse, PIECE_BYTES, type ResponseSink } from '../../platform/http/server/post.ts'
@@ -11,6 +12,7 @@ import {
   failureRefusal,
   heldBytesRefusal,
   heldResponseRefusal,
+  isRefunded,
   type Refusal,
   upstreamRefusal,
 } from '../refusal.ts'
@@ -24,6 +26,7 @@ export type ForwardBatchDeps = {
   readonly forward: Forward
   readonly meter: Pick<ListenerMeter, 'request' | 'refused'>
   readonly heldBytes: HeldBytes
+  readonly freeRefusals: FreeRefusals
   refusalOf(admission: Exclude<ReturnType<Access['admit']>, { ok: true }>, method: string): Refusal
   chargeRefused(caller: Caller, bytes: number): ChargedRefusal
 }
@@ -47,6 +50,7 @@ export function createForwardBatch({
   forward,
   meter,
   heldBytes,
+  freeRefusals,
   refusalOf,
   chargeRefused,
 }: ForwardBatchDeps): ForwardBatch {
@@ -78,8 +82,11 @@ export function createForwardBatch({
           'text' in part ? part : { text: errorResponse(failureOf(part), request, part.id) },
         )
         if (response.isSent) return sink.respond(ownResponse(caller, texts, cost))
-        for (const [at, { method }] of calls.entries()) access.refund(caller, { interface: 'rpc', method }, charges[at])
-        sink.respond(ownResponse(caller, texts, refusedCost, lastLimit ?? failureRefusal(response, cost)))
+        const isFree = isRefunded(response, freeRefusals, { subscription: caller.subscription.id, bytes: batch.bytes })
+        for (const [at, { method }] of isFree ? calls.entries() : [])
+          access.refund(caller, { interface: 'rpc', method }, charges[at])
+        const charged = isFree ? refusedCost : cost
+        sink.respond(ownResponse(caller, texts, charged, lastLimit ?? failureRefusal(response, cost)))
       } catch (error) {
         sink.fail(error)
       }

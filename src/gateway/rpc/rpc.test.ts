@@ -109,10 +109,35 @@ test('a request that is too large for its node is refused as too large and not c
 })
 
 test('a request that its node refused without processing it is not charged', () => {
-  const on = open({ kind: 'failed-not-sent', isSent: false, message: 'the node responded with HTTP 400' })
+  const on = open({ kind: 'declined', isSent: false, message: 'the node responded with HTTP 400' })
   const single = on.respond(CALL(7))
   assert.equal(single.status, 503)
   assert.deepEqual([errorOf(single.body).id, on.charges()], [7, 0])
+})
+
+for (const kind of ['too-large', 'declined'] as const) {
+  test(`requests that a node refuses as ${kind} are free up to a rate by their bytes, and charged beyond it`, () => {
+    const on = open({ kind, isSent: false, message: '' })
+    const large = `{"jsonrpc":"2.0","id":1,"method":"getBalance","params":["${'a'.repeat(60_000)}"]}`
+    const costOf = (body: string) => on.respond(body).headers['x-ratelimit-cost']
+    const costs = Array.from({ length: FREE_REFUSALS.burst }, () => costOf(large))
+    const free = costs.filter((cost) => cost === '0').length
+    assert.ok(free > 15 && free <= 25, String(free))
+    assert.equal(on.charges(), FREE_REFUSALS.burst - free)
+    for (let at = 0; at < 10; at++) on.respond(CALL(at))
+    const before = on.charges()
+    const batch = on.respond(`[${CALL(1)},${CALL(2)}]`)
+    assert.deepEqual([batch.headers['x-ratelimit-cost'], on.charges()], ['10', before + 2])
+    assert.equal(batch.status, kind === 'too-large' ? 413 : 503)
+    on.clock.advance(1000)
+    assert.equal(costOf(`[${CALL(1)},${CALL(2)}]`), '0')
+  })
+}
+
+test('calls that reach no node are refunded at any rate', () => {
+  const on = open({ kind: 'no-upstream', isSent: false })
+  for (let at = 0; at < 3 * FREE_REFUSALS.burst; at++) on.respond(CALL(at))
+  assert.equal(on.charges(), 0)
 })
 
 test('a refusal has the budget of its caller, and what stays charged', () => {

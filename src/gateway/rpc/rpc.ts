@@ -18,6 +18,7 @@ import type { ListenerMeter } from '../metrics.ts'
 import {
   callerRefusal,
   failureRefusal,
+  isRefunded,
   overLimitRefusal,
   type RefusableRequest,
   type Refusal,
@@ -77,7 +78,7 @@ type CallItem = Extract<RpcItem, { readonly call: RpcCall }>
 
 /** Token, then body, then each call against the quota. Admitted calls are forwarded; refused ones get their response here. */
 export function createRpc({ access, forward, clock, meter, tarpit, heldBytes, freeRefusals }: RpcDeps): Rpc {
-  const forwardBatch = createForwardBatch({ access, forward, meter, heldBytes, refusalOf, chargeRefused })
+  const forwardBatch = createForwardBatch({ access, forward, meter, heldBytes, freeRefusals, refusalOf, chargeRefused })
   return {
     authenticate(head, presented, nowMs, product = 'bundle') {
       const caller = access.authenticate(presented, product, nowMs)
@@ -173,8 +174,10 @@ export function createRpc({ access, forward, clock, meter, tarpit, heldBytes, fr
         if (response.kind === 'responded') {
           return sink.respond(responseFor(request, { id, sentId: sent.id }, response, admission))
         }
-        if (!response.isSent) access.refund(caller, billedCall, admission)
-        const cost = response.isSent ? admission.cost : 0
+        const asked = { subscription: caller.subscription.id, bytes: sent.text.length }
+        const isFree = isRefunded(response, freeRefusals, asked)
+        if (isFree) access.refund(caller, billedCall, admission)
+        const cost = isFree ? 0 : admission.cost
         const refusal = failureRefusal(response, admission.cost)
         sink.respond(refusalResponse(refusal, request, { id, quota: access.quota(caller), cost }))
       } catch (error) {
