@@ -4,7 +4,7 @@ import type { Caller } from '../access/callers.ts'
 import { CREDENTIAL_SOURCES, collectToken } from '../access/credentials.ts'
 import type { DocsUrl } from '../contract/errors.ts'
 import { versionHeaders } from '../contract/versions.ts'
-import type { HeldBytes, HeldBytesLimit } from '../platform/http/held-bytes.ts'
+import { type HeldBytes, HeldBody } from '../platform/http/held-bytes.ts'
 import {
   contentFieldsOf,
   ENCODING_REFUSED,
@@ -179,9 +179,9 @@ async function serveEndpoint(
     return send(response, { ...refused, headers: { ...refused.headers, 'accept-encoding': 'identity' } })
   }
   const bodyBytesMax = endpoint.bodyBytesMax?.(caller.limits) ?? caller.limits.requestBytes
-  using held = holdBody(heldBytes, subscription)
+  using held = new HeldBody(heldBytes, subscription)
   const read = endpoint.takesBody
-    ? await readBody(request, { bodyBytesMax, mayHold: (bytes) => held.take(bytes) })
+    ? await readBody(request, { bodyBytesMax, mayHold: held.take })
     : NO_BODY
   if (!read.ok) {
     if (read.reason === 'aborted') return
@@ -198,26 +198,6 @@ async function serveEndpoint(
   if (typeof body === 'string') return sendText(response, status, body, all)
   if (status >= 400) refusals?.record({ requestId, interface: 'rpc', subscription, status, ...refusedFields(body) })
   sendJson(response, status, body, all)
-}
-
-/** Counts the bytes of a body as held until it is disposed. */
-function holdBody(heldBytes: HeldBytes, owner: string) {
-  let total = 0
-  return {
-    /** The limit that refused bytes. */
-    exceeded: undefined as HeldBytesLimit | undefined,
-    take(bytes: number): boolean {
-      if (heldBytes.acquire(owner, bytes)) {
-        total += bytes
-        return true
-      }
-      this.exceeded = heldBytes.exceeded(owner, bytes) ?? 'heldBytes'
-      return false
-    },
-    [Symbol.dispose]() {
-      if (total > 0) heldBytes.release(owner, total)
-    },
-  }
 }
 
 function refusedFields(body: object): Pick<RefusedRequest, 'error' | 'limit' | 'message'> {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { connect } from 'node:net'
 import { test } from 'node:test'
 import { openServer, PART, READ_SECONDS_MAX } from '../../test/support/sql-endpoint.ts'
 import { until } from '../platform/process/test-wait.ts'
@@ -165,4 +166,26 @@ test('very many fields in the URL are refused before they are parsed', async () 
   const parts = await Array.fromAsync(response as AsyncIterable<Buffer>)
   assert.match(Buffer.concat(parts).toString(), /Too many fields in the URL\. Maximum: 256/)
   assert.equal((await on.get(`/?query=1${'&param_a=1'.repeat(255)}`)).resume().statusCode, 200)
+})
+
+test('bodies that are not complete count as held bytes of their subscription before anything is charged, and beyond its share are refused', async () => {
+  const bodyBytes = 250_000
+  await using on = await openServer({ heldBytesPerSubscription: 4 * bodyBytes })
+  const head = ['POST / HTTP/1.1', 'host: a', 'x-token: token', `authorization: Basic ${btoa('user:password')}`]
+  const unfinished = Array.from({ length: 4 }, () => {
+    const socket = connect(on.address.port, '127.0.0.1')
+    socket.write(`${[...head, `content-length: ${bodyBytes}`].join('\r\n')}\r\n\r\n${' '.repeat(bodyBytes - 1)}`)
+    return socket
+  })
+  await until('they are held', () => on.heldBytes.total === 4 * (bodyBytes - 1))
+  const refused = await on.post('/', 'x'.repeat(10))
+  assert.deepEqual([refused.status, refused.headers.get('retry-after')], [429, '2'])
+  assert.match(await refused.text(), /heldBytesPerSubscription.*\(TOO_MANY_SIMULTANEOUS_QUERIES\)/)
+  assert.equal(on.charges.size, 0)
+  // Without a body there is nothing to hold.
+  const served = await on.get('/?query=select%201')
+  assert.equal(served.statusCode, 200)
+  served.destroy()
+  for (const socket of unfinished) socket.destroy()
+  await until('all are released', () => on.heldBytes.total === 0)
 })

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller } from '../access/callers.ts'
 import { CREDENTIAL_SOURCES, collectLogin, collectToken, splitTokenInPassword } from '../access/credentials.ts'
 import { createUlid } from '../core/ulid.ts'
+import { HeldBody, type HeldBytes } from '../platform/http/held-bytes.ts'
 import { splitTarget } from '../platform/http/request-headers.ts'
 import { createCorsHeaders } from '../platform/http/server/cors.ts'
 import { createPathRules, sendPathRefusal } from '../platform/http/server/path-rules.ts'
@@ -43,7 +44,10 @@ export type IndexerServerOptions = ServeQueryOptions & {
 }
 
 export type IndexerServerDeps = ListenerMetrics &
-  Omit<ServeQueryDeps, 'commonHeaders'> & { readonly refusals?: RefusalRecorder | undefined }
+  Omit<ServeQueryDeps, 'commonHeaders'> & {
+    readonly heldBytes: HeldBytes
+    readonly refusals?: RefusalRecorder | undefined
+  }
 
 /** The official client closes idle sockets after 2.5 s, or as the server's keep-alive header states. */
 const KEEP_ALIVE_MS = 10_000
@@ -103,7 +107,9 @@ export function startIndexerServer(options: IndexerServerOptions, deps: IndexerS
       queryId = received.queryId ?? queryId
       isNativeCompressed = received.isNativeCompressed
       using session = received.session && sessions.open(subscription, received.session)
-      const body = await receiveBody(request)
+      // Until the response is complete.
+      using held = new HeldBody(deps.heldBytes, subscription)
+      const body = await receiveBody(request, held)
       const query = {
         ...received,
         database: received.database ?? session?.database ?? DATABASE,

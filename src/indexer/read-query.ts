@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { gunzipBytes } from '../platform/http/gzip.ts'
+import type { HeldBody } from '../platform/http/held-bytes.ts'
 import { readBody } from '../platform/http/server/read-body.ts'
 import { type MultipartQuery, readMultipart } from './multipart.ts'
 import { QueryError } from './query/error.ts'
@@ -9,12 +10,14 @@ import type { QueryRequest } from './query/request.ts'
 /** As ClickHouse's max_query_size; counted after decompression. */
 export const QUERY_BYTES_MAX = 256 * 1024
 
+const RETRY_SECONDS = 2
 const NOT_BLOCKS = 'The body does not consist of compressed blocks of ClickHouse, as decompress=1 states.'
 
-/** The bytes of the body as they come. Throws QueryError. */
-export async function receiveBody(request: IncomingMessage): Promise<Buffer> {
-  const read = await readBody(request, { bodyBytesMax: QUERY_BYTES_MAX })
+/** The bytes of the body as they come, which `held` counts. Throws QueryError. */
+export async function receiveBody(request: IncomingMessage, held: HeldBody): Promise<Buffer> {
+  const read = await readBody(request, { bodyBytesMax: QUERY_BYTES_MAX, mayHold: held.take })
   if (read.ok) return read.body
+  if (read.reason === 'no-room') throw noRoom(held)
   throw read.reason === 'too-large' ? tooLarge() : new QueryError('QUERY_WAS_CANCELLED', 'The request broke off.')
 }
 
@@ -55,6 +58,12 @@ async function unpack(body: Buffer, contentEncoding = 'identity'): Promise<Buffe
   const unpacked = await gunzipBytes(body, { bodyBytesMax: QUERY_BYTES_MAX })
   if (unpacked.ok) return unpacked.body
   throw unpacked.reason === 'malformed' ? new QueryError('BAD_ARGUMENTS', 'The body is not gzip.') : tooLarge()
+}
+
+function noRoom({ exceeded }: HeldBody): QueryError {
+  const whose = exceeded === 'heldBytes' ? 'all subscriptions (heldBytes)' : 'this subscription (heldBytesPerSubscription)'
+  const message = `Requests of ${whose} hold too many bytes. Send fewer large ones at a time; try again in ${RETRY_SECONDS} seconds.`
+  return new QueryError('TOO_MANY_SIMULTANEOUS_QUERIES', message, RETRY_SECONDS)
 }
 
 function tooLarge(): QueryError {

@@ -1,6 +1,7 @@
 import { dirname, join } from 'node:path'
 import type { Access } from '../access/call-access.ts'
 import type { ListenerKey } from '../contract/listener-option.ts'
+import type { HeldBytes } from '../platform/http/held-bytes.ts'
 import type { ListenerOptions } from '../platform/net/listener.ts'
 import type { ListenerMetrics } from '../platform/net/listener-metrics.ts'
 import type { BaseDeps } from '../platform/process/base-deps.ts'
@@ -30,6 +31,8 @@ export type IndexerDeps = BaseDeps & {
   readonly upstream: Pick<Upstream, 'forwardAsync' | 'each' | 'grpc' | 'bestSlot' | 'isAvailable'>
   readonly registry: MetricsRegistry
   readonly listenerMetrics: ListenerMetrics
+  /** Bytes of requests that the process holds. */
+  readonly heldBytes: HeldBytes
   /** Notified when writing stops. */
   readonly lifecycle?: Pick<Lifecycle, 'degraded' | 'recovered'>
   readonly refusals?: RefusalRecorder | undefined
@@ -105,6 +108,7 @@ export async function startIndexer(
         log,
         clock,
         random,
+        heldBytes: deps.heldBytes,
         refusals: deps.refusals,
         ...listenerMetrics,
       },

@@ -11,6 +11,7 @@ import { createMetricsRegistry } from '../../src/platform/telemetry/metrics-regi
 import { BATCH_MAX } from '../../src/sender/accept/rpc.ts'
 import { startTestExecution } from '../support/execution.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
+import { AMPLE_HELD_BYTES } from '../support/held-bytes.ts'
 import { startTestSender } from '../support/sender.ts'
 
 const BATCH_ITEMS = 4
@@ -40,6 +41,7 @@ describe('every HTTP listener', () => {
           access: gateway.access,
           engine: { executor: {} as never },
           coverageSlot: () => 0,
+          heldBytes: AMPLE_HELD_BYTES,
           metrics: indexerMetrics(registry),
         },
       ),

@@ -22,6 +22,7 @@ import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import { createMetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
 import { CLICKHOUSE_ADMIN, type ClickHouseServer, startClickHouse } from '../support/clickhouse.ts'
 import { startGateway } from '../support/gateway.ts'
+import { AMPLE_HELD_BYTES } from '../support/held-bytes.ts'
 import { type IndexerAccount, subscribeIndexer } from '../support/indexer.ts'
 import { createRandom, repeatsOf, seedOf } from '../support/property.ts'
 
@@ -76,6 +77,7 @@ describe("hostile statements in front of the operator's ClickHouse", () => {
           access: gateway.access,
           engine: { proxy },
           coverageSlot: () => 1,
+          heldBytes: AMPLE_HELD_BYTES,
           onRefused() {},
           onNotAfter() {},
         },

@@ -11,6 +11,7 @@ import { until } from '../../src/platform/process/test-wait.ts'
 import { createLogger } from '../../src/platform/telemetry/logger.ts'
 import { createMetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
+import { AMPLE_HELD_BYTES } from '../support/held-bytes.ts'
 import { subscribeIndexer } from '../support/indexer.ts'
 
 type Seen = { readonly url: URL; readonly headers: IncomingHttpHeaders; readonly body: string }
@@ -90,6 +91,7 @@ describe('the proxy in front of a current ClickHouse', () => {
           access: gateway.access,
           engine: { proxy },
           coverageSlot: () => 77,
+          heldBytes: AMPLE_HELD_BYTES,
           onRefused() {},
           onNotAfter() {},
         },

@@ -11,6 +11,7 @@ import { secureRandom } from '../../src/platform/process/random.ts'
 import { createLogger, type Logger } from '../../src/platform/telemetry/logger.ts'
 import { startSenderServer } from '../../src/sender/http.ts'
 import { TRANSACTION_LIMITS } from '../../src/solana/transaction/types.ts'
+import { AMPLE_HELD_BYTES } from '../support/held-bytes.ts'
 
 const JSON_BODY = { 'content-type': 'application/json' }
 const LISTEN = { host: '127.0.0.1', port: 0 }
@@ -104,6 +105,7 @@ const LISTENERS: readonly {
           access: { authenticateIndexer: broken } as never,
           engine: { executor: {} as never },
           coverageSlot: broken,
+          heldBytes: AMPLE_HELD_BYTES,
           metrics: {} as never,
         },
       ),

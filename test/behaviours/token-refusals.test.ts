@@ -21,6 +21,7 @@ import { createMetricsRegistry } from '../../src/platform/telemetry/metrics-regi
 import { startTestExecution, type TestExecution } from '../support/execution.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { PING, rawCall } from '../support/grpc-gateway.ts'
+import { AMPLE_HELD_BYTES } from '../support/held-bytes.ts'
 import { type IndexerAccount, subscribeIndexer } from '../support/indexer.ts'
 
 const INTERFACES = ['rpc', 'ws', 'wsWithQuery', 'grpc', 'execution', 'executionWs', 'indexer'] as const
@@ -128,6 +129,7 @@ describe('a refused token', () => {
           access,
           engine: { executor: {} as never },
           coverageSlot: () => 0,
+          heldBytes: AMPLE_HELD_BYTES,
           metrics: indexerMetrics(registry),
           log: silentLogger,
           clock: systemClock,

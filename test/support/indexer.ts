@@ -10,6 +10,7 @@ import { until } from '../../src/platform/process/test-wait.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import { createMetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
 import { type Gateway, startGateway } from './gateway.ts'
+import { AMPLE_HELD_BYTES } from './held-bytes.ts'
 import { startQuickLocalnet } from './localnet.ts'
 
 export type IndexerRig = AsyncDisposable & {
@@ -67,6 +68,7 @@ export async function startIndexerRig(
         clock: systemClock,
         random: secureRandom,
         registry: createMetricsRegistry(),
+        heldBytes: AMPLE_HELD_BYTES,
         listenerMetrics: { onRefused() {}, onNotAfter() {} },
         ...(lifecycle === undefined ? {} : { lifecycle }),
       },

@@ -13,6 +13,7 @@ import type { QueryError } from '../../src/indexer/query/error.ts'
 import type { QueryExecutor } from '../../src/indexer/query/executor.ts'
 import type { QueryJob } from '../../src/indexer/query/request.ts'
 import type { QueryResult } from '../../src/indexer/query/result.ts'
+import { createHeldBytes } from '../../src/platform/http/held-bytes.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import { createMetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
 
@@ -26,6 +27,7 @@ export async function openServer({
   plaintext,
   failure,
   proxy,
+  heldBytesPerSubscription = 1e9,
 }: {
   trustedProxies?: string[]
   plaintext?: 'behind-proxy'
@@ -33,6 +35,7 @@ export async function openServer({
   failure?: QueryError
   /** In place of the embedded database. */
   proxy?: Pick<ClickHouseProxy, 'validate'>
+  heldBytesPerSubscription?: number
 } = {}) {
   const clock = createManualClock()
   const jobs: QueryJob[] = []
@@ -62,6 +65,10 @@ export async function openServer({
     countBytes() {},
     refund: (_caller: Caller, _call: Call, charged: Charged) => void charges.delete(charged),
   }
+  const heldBytes = createHeldBytes(
+    { bytesMax: 1e9, ownerBytesMax: heldBytesPerSubscription, waitMs: 0 },
+    clock,
+  )
   const server = await startIndexerServer(
     {
       listen: { host: '127.0.0.1', port: 0, plaintext },
@@ -75,6 +82,7 @@ export async function openServer({
       engine: proxy === undefined ? { executor } : { proxy: proxy as ClickHouseProxy },
       coverageSlot: () => 1,
       metrics: indexerMetrics(createMetricsRegistry()),
+      heldBytes,
       ...{ clock, log: silentLogger, random: createSeededRandom(1) },
       onRefused() {},
       onNotAfter() {},
@@ -91,6 +99,8 @@ export async function openServer({
     fetch(`http://127.0.0.1:${server.address.port}${path}`, { method: 'POST', body, headers: { ...LOGIN, ...headers } })
   return {
     clock,
+    address: server.address,
+    heldBytes,
     jobs,
     charges,
     get,

@@ -119,3 +119,29 @@ export function createHeldBytes(
 }
 
 const LIMITS = { total: 'heldBytes', key: 'heldBytesPerSubscription' } as const
+
+/** The bytes of one body as it is received. They are held until it is disposed. */
+export class HeldBody {
+  readonly #heldBytes: HeldBytes
+  readonly #owner: string
+  #bytes = 0
+  /** The limit that refused bytes. */
+  exceeded: HeldBytesLimit | undefined
+
+  constructor(heldBytes: HeldBytes, owner: string) {
+    this.#heldBytes = heldBytes
+    this.#owner = owner
+  }
+
+  readonly take = (bytes: number): boolean => {
+    const isTaken = this.#heldBytes.acquire(this.#owner, bytes)
+    if (isTaken) this.#bytes += bytes
+    else this.exceeded = this.#heldBytes.exceeded(this.#owner, bytes) ?? 'heldBytes'
+    return isTaken
+  };
+
+  [Symbol.dispose](): void {
+    if (this.#bytes > 0) this.#heldBytes.release(this.#owner, this.#bytes)
+    this.#bytes = 0
+  }
+}

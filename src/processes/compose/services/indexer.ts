@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { Access } from '../../../access/call-access.ts'
+import type { SharedLimits } from '../../../gateway/limits.ts'
 import { type Indexer, startIndexer } from '../../../indexer/service.ts'
 import { resolveSecret, type SecretSources } from '../../../platform/config/secret-ref.ts'
 import type { ChildWatcher } from '../../../platform/process/child.ts'
@@ -7,12 +8,15 @@ import type { MemoryGuard } from '../../../platform/process/memory-guard.ts'
 import type { Upstreams } from '../../../upstreams/service.ts'
 import { listenerOf } from '../config/listener.ts'
 import { isTrial } from '../config/served.ts'
+import { openHeldBytes } from '../process/memory.ts'
 import type { ServiceContext, ServiceSettings } from '../process/service-context.ts'
 
 export type IndexerPartDeps = ServiceContext<'indexer'> & {
   readonly access: Access
   readonly upstreams: Upstreams
   readonly memory: Pick<MemoryGuard, 'mayAccept'>
+  /** What is counted over all threads of the process; without it this thread is the only one. */
+  readonly limits?: Pick<SharedLimits, 'held'> | undefined
   /** Of the control plane, where the indexer runs in a thread. */
   readonly children?: ChildWatcher
 }
@@ -46,6 +50,7 @@ export async function openIndexer({ config, loaded }: ServiceSettings, deps: Ind
       random,
       registry,
       lifecycle,
+      heldBytes: openHeldBytes(config, deps, deps.limits?.held.bytes),
       refusals: deps.refusals,
       children: deps.children,
       listenerMetrics: listenerMetrics('indexer'),
