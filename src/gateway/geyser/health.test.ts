@@ -114,8 +114,9 @@ test('limits watches by address and in total, and counts closed ones no more', a
   on.call(WATCH, '192.0.2.1', EMPTY)
   await until('one more is refused', () => on.refusals.length === 1)
   for (let address = 2; address <= 8; address++) await open(`192.0.2.${address}`, 32)
-  on.call(WATCH, '192.0.2.9', EMPTY)
+  on.call(WATCH, '192.0.2.1', EMPTY)
   await until('one more in all is refused', () => on.refusals.length === 2)
+  assert.equal(on.watches(), 256)
   first[0]?.stream.close()
   await until('there is room', async () => {
     const { seen } = on.call(WATCH, '192.0.2.1', EMPTY)
@@ -124,6 +125,25 @@ test('limits watches by address and in total, and counts closed ones no more', a
     return seen.bytes > 0
   })
   assert.deepEqual(new Set(on.refusals), new Set(['healthWatches']))
+})
+
+test('addresses that hold all watches lose their oldest ones to others, until none has two more than another', async () => {
+  await using on = await startHealth(50)
+  const open = async (from: string) => {
+    const made = on.call(WATCH, from, EMPTY)
+    await until('it has its status', () => made.seen.bytes > 0)
+    return made
+  }
+  const held: Awaited<ReturnType<typeof open>>[] = []
+  for (let at = 0; at < 256; at++) held.push(await open(`192.0.2.${at % 8}`))
+  const balancers = [await open('198.51.100.1'), await open('198.51.100.2')]
+  for (const { seen } of held.slice(0, 2)) await until('the oldest are ended', () => seen.code === GrpcCode.unavailable)
+  assert.equal(held.filter(({ seen }) => seen.code !== undefined).length, 2)
+  // Now none of them has two more than another.
+  for (let at = 0; at < 16; at++) on.call(WATCH, `192.0.2.${at % 8}`, EMPTY)
+  await until('all are refused', () => on.refusals.length === 18)
+  assert.equal(on.watches(), 256)
+  for (const { seen } of balancers) assert.equal(seen.code, undefined)
 })
 
 test('ends a call whose request does not arrive in time, and no watch that has its request', async () => {

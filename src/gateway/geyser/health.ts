@@ -43,7 +43,7 @@ export type GrpcHealthDeps = {
 const CHECK = '/grpc.health.v1.Health/Check'
 const WATCH = '/grpc.health.v1.Health/Watch'
 const BURST_SECONDS = 10
-/** Open watches, in all and of one address. */
+/** Open watches, in all and of one address. A watch has no end, so that an address with few takes the place of one with many. */
 const WATCHES_MAX = { total: 256, key: 32 }
 /** The name of a service, as it arrives and inflated. */
 const REQUEST_BYTES_MAX = 512
@@ -60,6 +60,8 @@ export function createGrpcHealth(options: GrpcHealthOptions, deps: GrpcHealthDep
   const rate = { perSecond: healthPerSecond, burst: healthPerSecond * BURST_SECONDS }
   const buckets = createKeyedBuckets(rate, () => clock.monotonicMs(), table)
   const watchers = new Set<GrpcCall>()
+  /** Those of this thread, the oldest first. */
+  const openWatches = new Set<OpenWatch>()
   let isServing = true
 
   const statusNow = () => (isServing ? ServingStatus.SERVING : ServingStatus.NOT_SERVING)
@@ -97,15 +99,15 @@ export function createGrpcHealth(options: GrpcHealthOptions, deps: GrpcHealthDep
 
   /** The status now, and each change of it; a service that is not known is reported as such, since it might come (health.proto). */
   function watch(call: GrpcCall, address: string): void {
-    const excess = watches.take(address, 1, WATCHES_MAX)
+    let excess = watches.take(address, 1, WATCHES_MAX)
+    if (excess === 'total' && endOneOfMost(address)) excess = watches.take(address, 1, WATCHES_MAX)
     if (excess !== undefined) {
       const whose = excess === 'key' ? ' of one address' : ''
       return refuse(call, 'healthWatches', `${WATCHES_MAX[excess]} health watches${whose}`)
     }
-    call.onClose(() => {
-      watches.release(address, 1)
-      watchers.delete(call)
-    })
+    const open: OpenWatch = { call, address }
+    openWatches.add(open)
+    call.onClose(() => close(open))
     const arrived = expectRequest(call)
     let hasRequest = false
     call.onMessage((bytes) => {
@@ -121,6 +123,27 @@ export function createGrpcHealth(options: GrpcHealthOptions, deps: GrpcHealthDep
       if (!hasRequest) call.end({ code: GrpcCode.internal, message: 'no request' })
     })
     call.onShutdown(() => call.end(SHUTTING_DOWN))
+  }
+
+  function close(open: OpenWatch): void {
+    if (!openWatches.delete(open)) return
+    watches.release(open.address, 1)
+    watchers.delete(open.call)
+  }
+
+  /** Ends the oldest watch of the address with the most. False where no address has two more than `address`. */
+  function endOneOfMost(address: string): boolean {
+    let found: OpenWatch | undefined
+    let most = watches.of(address) + 1
+    for (const open of openWatches) {
+      const held = watches.of(open.address)
+      if (held > most) [found, most] = [open, held]
+    }
+    if (found === undefined) return false
+    meter.refused('healthWatches')
+    close(found)
+    found.call.end(MADE_ROOM)
+    return true
   }
 
   return {
@@ -141,4 +164,10 @@ export function createGrpcHealth(options: GrpcHealthOptions, deps: GrpcHealthDep
   }
 }
 
+type OpenWatch = { readonly call: GrpcCall; readonly address: string }
+
+const MADE_ROOM = {
+  code: GrpcCode.unavailable,
+  message: 'all health watches were in use, and this address had the most; watch again, or use Check',
+}
 const UNDECODABLE = { code: GrpcCode.internal, message: 'cannot decode the request' }
