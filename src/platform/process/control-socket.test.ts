@@ -23,6 +23,7 @@ const methods: ControlMethods = {
   },
   crash: () => Promise.reject(new Error('boom slc_0123456789ABCDEFGHIJKLMNOPQRSTUV4LgkA2')),
   hang: () => new Promise(() => {}),
+  large: () => 'x'.repeat(3 * 1024 * 1024),
   async *count(params) {
     for (let n = 0; n < (params as { to: number }).to; n++) yield n
   },
@@ -139,6 +140,51 @@ test('lines that are not requests, are too long or too many at once get an error
     2,
   )
   assert.match(responses[0] ?? '', /"id":16.*busy/)
+})
+
+test('a connection beyond 64 is closed, and one is served again when another has ended', async () => {
+  using position = makeTestFolder()
+  await using _control = await open(position.file('c'))
+  using opened = new DisposableStack()
+  const openAndCall = async () => {
+    const client = opened.use(await openControlClient(position.file('c')))
+    assert.deepEqual(await client.call('status'), { state: 'ok' })
+    return client
+  }
+  const first = await openAndCall()
+  for (let more = 1; more < 64; more++) await openAndCall()
+  await assert.rejects(openAndCall(), (error) => isServiceError(error, 'control-unavailable'))
+  first[Symbol.dispose]()
+  await until('one is served', () =>
+    openAndCall().then(
+      () => true,
+      () => false,
+    ),
+  )
+})
+
+test('a connection that leaves more than 8 MiB unread is closed; one that reads later gets all of less', async () => {
+  using position = makeTestFolder()
+  await using _control = await open(position.file('c'))
+  async function readLate(calls: number): Promise<{ lines: number; isClosed: boolean }> {
+    const socket = connect(position.file('c')).on('error', () => {})
+    let lines = 0
+    let isClosed = false
+    socket.on('close', () => (isClosed = true))
+    socket.pause()
+    for (let id = 0; id < calls; id++) socket.write(`{"v":1,"id":${id},"method":"large"}\n`)
+    // Another connection is served meanwhile: the process has written what it will.
+    using other = await openControlClient(position.file('c'))
+    await other.call('status')
+    socket.on('data', (chunk: Buffer) => (lines += chunk.filter((byte) => byte === 10).length))
+    socket.resume()
+    await until('all has come, or it is closed', () => isClosed || lines === calls)
+    socket.destroy()
+    return { lines, isClosed }
+  }
+  assert.deepEqual(await readLate(2), { lines: 2, isClosed: false })
+  const { lines, isClosed } = await readLate(4)
+  assert.ok(isClosed && lines < 3, `${lines} lines`)
 })
 
 test('errors while connections are accepted are logged, and the socket stays open', async () => {

@@ -313,6 +313,19 @@ describe('accept, on a manual clock', () => {
     assert.equal(limitOf(giveNow(of(5, 'e'))), 'pendingPerAddressMax')
   })
 
+  test('limits the pending transactions over all addresses and payers, including those being checked', async () => {
+    open({ pendingMax: 2 })
+    assert.ok((await giveChecked(of(1, 'a'), 'good', 'a')).ok)
+    const checked = give(of(2, 'b'), 'b')
+    assert.deepEqual([limitOf(giveNow(of(3, 'c'))), checks.length], ['pendingMax', 1], 'before it is checked')
+    checks.shift()?.('good')
+    assert.ok((await checked).ok)
+    const refused = giveNow(of(3, 'c'))
+    assert.deepEqual([limitOf(refused), refused.ok || refused.refusal.data['size']], ['pendingMax', 2])
+    receipts.settle(sent[0] as Receipt, 'expired', 7)
+    assert.ok((await giveChecked(of(3, 'c'), 'good', 'c')).ok, 'there is room again')
+  })
+
   test('limits the pending transactions of one payer over all addresses', async () => {
     open({ pendingPerPayerMax: 2 })
     for (const memo of ['a', 'b']) assert.ok((await giveChecked(of(1, memo), 'good', memo)).ok)
