@@ -4,7 +4,7 @@ import type { Caller } from '../access/callers.ts'
 import { CREDENTIAL_SOURCES, collectToken } from '../access/credentials.ts'
 import type { DocsUrl } from '../contract/errors.ts'
 import { versionHeaders } from '../contract/versions.ts'
-import { type HeldBytes, HeldBody } from '../platform/http/held-bytes.ts'
+import { HeldBody, type HeldBytes } from '../platform/http/held-bytes.ts'
 import {
   contentFieldsOf,
   ENCODING_REFUSED,
@@ -180,9 +180,7 @@ async function serveEndpoint(
   }
   const bodyBytesMax = endpoint.bodyBytesMax?.(caller.limits) ?? caller.limits.requestBytes
   using held = new HeldBody(heldBytes, subscription)
-  const read = endpoint.takesBody
-    ? await readBody(request, { bodyBytesMax, mayHold: held.take })
-    : NO_BODY
+  const read = endpoint.takesBody ? await readBody(request, { bodyBytesMax, mayHold: held.take }) : NO_BODY
   if (!read.ok) {
     if (read.reason === 'aborted') return
     const { exceeded } = held

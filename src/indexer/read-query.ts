@@ -61,7 +61,8 @@ async function unpack(body: Buffer, contentEncoding = 'identity'): Promise<Buffe
 }
 
 function noRoom({ exceeded }: HeldBody): QueryError {
-  const whose = exceeded === 'heldBytes' ? 'all subscriptions (heldBytes)' : 'this subscription (heldBytesPerSubscription)'
+  const whose =
+    exceeded === 'heldBytes' ? 'all subscriptions (heldBytes)' : 'this subscription (heldBytesPerSubscription)'
   const message = `Requests of ${whose} hold too many bytes. Send fewer large ones at a time; try again in ${RETRY_SECONDS} seconds.`
   return new QueryError('TOO_MANY_SIMULTANEOUS_QUERIES', message, RETRY_SECONDS)
 }

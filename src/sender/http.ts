@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type DocsUrl, ERRORS, type ErrorContext } from '../contract/errors.ts'
 import { versionHeaders } from '../contract/versions.ts'
 import { createKeyedBuckets } from '../core/keyed-buckets.ts'
+import { HeldBody, type HeldBytes } from '../platform/http/held-bytes.ts'
 import {
   contentFieldsOf,
   ENCODING_REFUSED,
@@ -10,7 +11,7 @@ import {
   splitTarget,
 } from '../platform/http/request-headers.ts'
 import { createPathRules, type Paths, sendPathRefusal } from '../platform/http/server/path-rules.ts'
-import type { PostHead } from '../platform/http/server/post.ts'
+import type { HttpResponse, PostHead } from '../platform/http/server/post.ts'
 import { respondToPost } from '../platform/http/server/post-fallback.ts'
 import { readBody } from '../platform/http/server/read-body.ts'
 import { sendJson, sendText } from '../platform/http/server/reply.ts'
@@ -26,7 +27,7 @@ import type { Accept } from './accept/accept.ts'
 import { type Decoded, decodeText, decodeWire } from './accept/decode.ts'
 import { type Refusal, refuseLimit, retryAfterOf, type TipTerms } from './accept/refusal.ts'
 import type { RefusalReporter } from './accept/refusal-reporter.ts'
-import { bodyBytesMaxOf, createRpcPosts, responseTooLarge, UNCOMPRESSED } from './accept/rpc-post.ts'
+import { bodyBytesMaxOf, createRpcPosts, responseNoRoom, responseTooLarge, UNCOMPRESSED } from './accept/rpc-post.ts'
 import { isSettled, printReceipt, signatureKeyOf } from './receipts/receipt.ts'
 import type { Receipts } from './receipts/receipts.ts'
 
@@ -47,6 +48,8 @@ export type ServerDeps = BaseDeps &
     readonly version: string
     readonly isHealthy: () => boolean
     readonly refusals: RefusalReporter
+    /** Of bodies that are not complete, by address. */
+    readonly heldBytes: HeldBytes
     onDuplicate(): void
     readonly docsUrl?: DocsUrl | undefined
   }
@@ -197,8 +200,11 @@ export function startSenderServer(options: ServerOptions, deps: ServerDeps): Pro
       const message = 'response is signature or none'
       return sendJson(response, 400, { error: 'invalid-params', message, request_id: requestId }, CORS)
     }
-    const read = await readBody(request, { bodyBytesMax })
+    using held = new HeldBody(deps.heldBytes, address)
+    const read = await readBody(request, { bodyBytesMax, mayHold: held.take })
     // A body that could not be read is not reported as a refusal, since no transaction was read.
+    if (!read.ok && read.reason === 'no-room')
+      return sendRefused(response, responseNoRoom(deps.heldBytes, { requestId, docsUrl }))
     if (!read.ok) return read.reason === 'too-large' ? refuseTooLarge(call) : undefined
     const { body } = read
     const decode = (): Decoded =>
@@ -213,8 +219,7 @@ export function startSenderServer(options: ServerOptions, deps: ServerDeps): Pro
 
   function refuseTooLarge(call: HttpCall): void {
     if (!takeReadOrRefuse(call)) return
-    const { status, body } = responseTooLarge(bodyBytesMax, { requestId: call.requestId, docsUrl })
-    sendText(call.response, status, body, { 'content-type': 'application/json', ...CORS })
+    sendRefused(call.response, responseTooLarge(bodyBytesMax, { requestId: call.requestId, docsUrl }))
   }
 
   async function sendReceipt({ response, query, requestId, address }: HttpCall, signature: string): Promise<void> {
@@ -245,6 +250,10 @@ export function startSenderServer(options: ServerOptions, deps: ServerDeps): Pro
     deps.refusals.report(refusal, requestId)
     writeRefusal(response, refusal, { requestId, docsUrl })
   }
+}
+
+function sendRefused(response: ServerResponse, { status, headers, body }: HttpResponse): void {
+  sendText(response, status, body, { ...headers, ...CORS })
 }
 
 /** Responds with a refusal outside JSON-RPC: 429 for a rate limit, 503 when nothing can be sent, 400 when the transaction must change. */

@@ -1,6 +1,7 @@
 import type { DocsUrl } from '../contract/errors.ts'
 import { messageOf } from '../core/error.ts'
 import type { AppendFile } from '../platform/files/append.ts'
+import type { HeldBytes } from '../platform/http/held-bytes.ts'
 import type { HttpServer } from '../platform/http/server/server.ts'
 import type { ListenerOptions } from '../platform/net/listener.ts'
 import type { ListenerMetrics } from '../platform/net/listener-metrics.ts'
@@ -57,6 +58,7 @@ export type PartsDeps = BaseDeps & {
   readonly lifecycle?: Pick<Lifecycle, 'degraded' | 'recovered'> | undefined
   readonly version: string
   readonly listenerMetrics: ListenerMetrics
+  readonly heldBytes: HeldBytes
   /** Pages of errors; errors have no `docs_url` where it is missing. */
   readonly docsUrl?: DocsUrl | undefined
   readonly refusals?: RefusalRecorder | undefined
@@ -184,6 +186,7 @@ export async function openParts(options: PartsOptions, deps: PartsDeps): Promise
           log,
           clock,
           random: deps.random,
+          heldBytes: deps.heldBytes,
           docsUrl: deps.docsUrl,
           ...deps.listenerMetrics,
         },

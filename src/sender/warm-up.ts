@@ -1,5 +1,6 @@
 import type { AppendFile } from '../platform/files/append.ts'
 import { createHttpPool } from '../platform/http/client/pool.ts'
+import { createHeldBytes } from '../platform/http/held-bytes.ts'
 import { createPinnedAddress } from '../platform/net/pinned-address.ts'
 import { silentLogger } from '../platform/telemetry/logger.ts'
 import { createMetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
@@ -110,6 +111,7 @@ async function runRound(
         tipLedger: opening.use(createNullLedger(clock)),
         registry: opening.use(createMetricsRegistry()),
         listenerMetrics: { onRefused() {}, onNotAfter() {} },
+        heldBytes: createHeldBytes({ bytesMax: UNLIMITED, ownerBytesMax: UNLIMITED, waitMs: 0 }, clock),
         log: silentLogger,
         clock,
         random,

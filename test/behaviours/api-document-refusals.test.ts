@@ -15,6 +15,7 @@ import { startSenderServer } from '../../src/sender/http.ts'
 import { TRANSACTION_LIMITS } from '../../src/solana/transaction/types.ts'
 import { startTestExecution } from '../support/execution.ts'
 import { startGateway } from '../support/gateway.ts'
+import { AMPLE_HELD_BYTES } from '../support/held-bytes.ts'
 
 /** What the OpenAPI documents say about responses without a result: the status is there, and the body has the type and the form. */
 
@@ -140,6 +141,7 @@ describe('the OpenAPI documents describe', () => {
         isHealthy: () => true,
         refusals: { report() {}, record() {} },
         onDuplicate() {},
+        heldBytes: AMPLE_HELD_BYTES,
         onRefused() {},
         onNotAfter() {},
       } as unknown as Parameters<typeof startSenderServer>[1],

@@ -87,6 +87,7 @@ const LISTENERS: readonly {
           isHealthy: broken,
           refusals: { report: broken, record: broken },
           onDuplicate: broken,
+          heldBytes: AMPLE_HELD_BYTES,
         },
       ),
     requests: [

@@ -23,6 +23,7 @@ import {
 } from '../../src/solana/transaction/build.ts'
 import { type NodeOptionsInput, parseUpstreamsOptions } from '../../src/upstreams/options.ts'
 import { startUpstreams, type Upstreams } from '../../src/upstreams/service.ts'
+import { AMPLE_HELD_BYTES } from './held-bytes.ts'
 import { startQuickLocalnet, untilBlock } from './localnet.ts'
 
 export const MEMO_PROGRAM = decodeBase58('MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr')
@@ -150,6 +151,7 @@ export async function startTestSender({
         checkThreads: 1,
         identity: createSigningKey(new Uint8Array(32).fill(99)),
         version: 'test',
+        heldBytes: AMPLE_HELD_BYTES,
         listenerMetrics: { onRefused() {}, onNotAfter() {} },
       },
     ),

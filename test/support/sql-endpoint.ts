@@ -65,10 +65,7 @@ export async function openServer({
     countBytes() {},
     refund: (_caller: Caller, _call: Call, charged: Charged) => void charges.delete(charged),
   }
-  const heldBytes = createHeldBytes(
-    { bytesMax: 1e9, ownerBytesMax: heldBytesPerSubscription, waitMs: 0 },
-    clock,
-  )
+  const heldBytes = createHeldBytes({ bytesMax: 1e9, ownerBytesMax: heldBytesPerSubscription, waitMs: 0 }, clock)
   const server = await startIndexerServer(
     {
       listen: { host: '127.0.0.1', port: 0, plaintext },

@@ -256,7 +256,10 @@ describe('PubSubClient', () => {
       await sending
     }
     const refundedDeclined = refunds()
-    assert.ok(refundedDeclined > FREE_REFUSALS.burst - 5 && refundedDeclined <= FREE_REFUSALS.burst, `${refundedDeclined}`)
+    assert.ok(
+      refundedDeclined > FREE_REFUSALS.burst - 5 && refundedDeclined <= FREE_REFUSALS.burst,
+      `${refundedDeclined}`,
+    )
     const sending = send(['getSlot'])
     await fail('getSlot', { kind: 'no-upstream', isSent: false })
     await sending

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { mustEnter, openAdmission } from '../../../test/support/admission.ts'
 import type { Access } from '../../access/call-access.ts'
+import { createFreeRefusals } from '../../access/free-refusals.ts'
 import { createHeldBytes } from '../../platform/http/held-bytes.ts'
 import { WsCalls } from './calls.ts'
 import { HeldResponses } from './held-responses.ts'
@@ -20,7 +21,12 @@ test('a call that no node has received is refunded in full, also where its plan 
   const request = { requestId: 'r', countFree: () => void (free += 1) }
   const calls = new WsCalls(
     { ...request, connection: {} },
-    { ...deps, heldBytes, forward: (_request, done) => done({ kind: 'no-upstream', isSent: false }) },
+    {
+      ...deps,
+      heldBytes,
+      freeRefusals: createFreeRefusals(clock),
+      forward: (_request, done) => done({ kind: 'no-upstream', isSent: false }),
+    },
   )
   const responses: SubscribeResponse[] = [
     { kind: 'no-upstream', isSent: false },

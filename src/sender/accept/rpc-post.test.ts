@@ -2,13 +2,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createManualClock } from '../../core/clock.ts'
 import { createSeededRandom } from '../../core/random.ts'
+import { createHeldBytes } from '../../platform/http/held-bytes.ts'
 import type { HttpResponse } from '../../platform/http/server/post.ts'
 import { TRANSACTION_LIMITS } from '../../solana/transaction/types.ts'
 import { refuseLimit } from './refusal.ts'
 import { createRpcPosts } from './rpc-post.ts'
 
 /** Posts of addresses with two reads each. */
-function openTest() {
+function openTest(heldBytesMax = 1e6) {
   const reads = new Map<string, number>()
   const reported: string[] = []
   const posts = createRpcPosts(
@@ -29,6 +30,10 @@ function openTest() {
         record: () => assert.fail('a reached limit counts'),
       },
       onDuplicate() {},
+      heldBytes: createHeldBytes(
+        { bytesMax: heldBytesMax, ownerBytesMax: heldBytesMax, waitMs: 0 },
+        createManualClock(),
+      ),
       addressOf: ({ connection }) => connection.remoteAddress ?? '',
       clock: createManualClock(),
       random: createSeededRandom(1),
@@ -77,4 +82,20 @@ test('a compressed body is refused with the encodings that are accepted; identit
     assert.match(String(body), /uncompressed/)
   }
   for (const encoding of ['identity', ' Identity', '']) assert(!('response' in validate(encoding)), encoding)
+})
+
+test('bodies that are not complete are held up to a limit, and those beyond it are refused until one is released', () => {
+  const { posts } = openTest(10_000)
+  const validate = (remoteAddress: string) => {
+    const decision = posts.validate({ target: '/', headers: JSON_HEAD, bodyBytes: 5000, connection: { remoteAddress } })
+    assert(!('response' in decision))
+    return decision
+  }
+  for (const address of ['a', 'b']) assert.equal(validate(address).holdBody?.(5000), undefined)
+  const refused = validate('c').holdBody?.(5000)
+  assert.deepEqual([refused?.status, refused?.headers['retry-after']], [429, '2'])
+  const { error } = JSON.parse(String(refused?.body)) as { error: { code: number; data: Record<string, unknown> } }
+  assert.deepEqual([error.code, error.data['limit'], error.data['size']], [-32429, 'heldBytes', 10_000])
+  validate('a').releaseBody?.(5000)
+  assert.equal(validate('c').holdBody?.(5000), undefined)
 })

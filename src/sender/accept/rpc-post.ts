@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { type DocsUrl, ERRORS, type ErrorContext } from '../../contract/errors.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Random } from '../../core/random.ts'
+import type { HeldBytes } from '../../platform/http/held-bytes.ts'
 import {
   contentFieldsOf,
   ENCODING_REFUSED,
@@ -20,6 +21,8 @@ import { createRpc, type RpcDeps, type RpcResponse } from './rpc.ts'
 export type RpcPostsDeps = RpcDeps & {
   /** The client address, for the limits per address. */
   addressOf(head: PostHead): string
+  /** Of bodies that are not complete, by address. */
+  readonly heldBytes: HeldBytes
   readonly clock: Clock
   readonly random: Random
   readonly docsUrl?: DocsUrl | undefined
@@ -27,6 +30,7 @@ export type RpcPostsDeps = RpcDeps & {
 
 /** With the default limits the largest base64 transaction in a JSON-RPC body takes 5.6 KB. */
 const BODY_BYTES_MIN = 8 * 1024
+const NO_ROOM_RETRY_SECONDS = 2
 /** JSON around a transaction. */
 const ENVELOPE_BYTES = 1024
 
@@ -56,6 +60,10 @@ export function createRpcPosts(commonHeaders: Readonly<Record<string, string>>, 
         requestId,
         bodyBytesMax,
         tooLarge,
+        holdBody(bytes) {
+          return deps.heldBytes.acquire(address, bytes) ? undefined : responseNoRoom(deps.heldBytes, errors)
+        },
+        releaseBody: (bytes) => deps.heldBytes.release(address, bytes),
         onBody(body, sink) {
           // A body that is not UTF-8 is not JSON; decoded as text it would change.
           const responded = rpc(isUtf8(body) ? body.toString('utf8') : '', { address, ...errors })
@@ -93,6 +101,13 @@ export function responseTooLarge(bodyBytesMax: number, errors: ErrorContext): Ht
   return refuseRequest('too-large', message, { limit: 'bodyBytesMax', size: bodyBytesMax }, errors)
 }
 
+/** The body does not fit among those that are held. */
+export function responseNoRoom({ limits }: HeldBytes, errors: ErrorContext): HttpResponse {
+  const message = `limit reached: ${limits.heldBytes} bytes of request bodies that are not complete`
+  const refused = refuseRequest('rate-limited', message, { limit: 'heldBytes', size: limits.heldBytes }, errors)
+  return { ...refused, headers: retryHeaders(NO_ROOM_RETRY_SECONDS) }
+}
+
 function refuseMediaType(message: string, errors: ErrorContext): HttpResponse {
   const refused = refuseRequest(
     'unsupported-media-type',
@@ -105,7 +120,7 @@ function refuseMediaType(message: string, errors: ErrorContext): HttpResponse {
 
 /** Refuses a request as a whole, in the status too. */
 function refuseRequest(
-  code: 'too-large' | 'unsupported-media-type',
+  code: 'too-large' | 'unsupported-media-type' | 'rate-limited',
   message: string,
   data: object,
   { requestId, docsUrl }: ErrorContext,

@@ -15,6 +15,7 @@ import type { Upstreams } from '../../../upstreams/service.ts'
 import type { Config } from '../config/config.ts'
 import { listenerOf } from '../config/listener.ts'
 import { isTrial } from '../config/served.ts'
+import { openHeldBytes } from '../process/memory.ts'
 import type { ServiceContext, ServiceSettings } from '../process/service-context.ts'
 import { VERSION } from '../process/version.ts'
 import { hasTipKeys, openIdentity, openTipAccounts } from './tip-keys.ts'
@@ -96,6 +97,8 @@ export async function openSender({ config, loaded }: ServiceSettings, deps: Send
         version: VERSION,
         refusals: deps.refusals,
         listenerMetrics: listenerMetrics('sender'),
+        // Apart from that of customers, which clients without a token could use up.
+        heldBytes: openHeldBytes(config, deps),
         docsUrl: deps.documents.docsUrlOf('sender'),
       },
     ),
