@@ -71,8 +71,8 @@ test('logs refusals of the servers under the subscription: sizes, batches, pages
   await reported('refused', { interface: 'grpc', limit: 'grpcAccountsPerStream', code: -32602 })
   const large = openStream(client, SUBSCRIBE, tokenMetadata(token))
   large.send(new Uint8Array(5 * MIB))
-  assert.equal((await large.ended).code, 8)
-  await reported('disconnected', { interface: 'grpc', code: 8 })
+  assert.equal((await large.ended).code, 3)
+  await reported('disconnected', { interface: 'grpc', code: 3 })
 
   const page = async () => (await fetch(`${gateway.url}/v1/whoami`, { headers: { 'x-token': token } })).status
   let statuses: number[] = []

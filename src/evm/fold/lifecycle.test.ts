@@ -104,12 +104,6 @@ describe('lifecycle', () => {
       ['7a - Proposed', '7b - Proposed', '7b Proposed Finalized', '7a Proposed Rejected', '7b Finalized Verified'],
       [],
     ],
-    [
-      'a finalized block that fails when it is executed again stays finalized',
-      ['start 7a', 'final 7a', 'start 7a', 'reject 7a', 'verify 7'],
-      ['7a - Proposed', '7a Proposed Finalized', '7a Finalized Verified'],
-      [],
-    ],
     ['a rejection of an unknown block is ignored', ['start 7a', 'reject 7b'], ['7a - Proposed'], ['7a Proposed']],
     [
       'only a finalized block is verified',

@@ -97,18 +97,14 @@ export class LifecycleFold {
     return changes
   }
 
-  /**
-   * BLOCK_REJECT, or an EVM_ERROR outside a transaction: rejects the block of the event, not the newest one. A finalized block stays so: the
-   * node failed when it executed the block again.
-   */
+  /** BLOCK_REJECT, or an EVM_ERROR outside a transaction: rejects the block of the event, not the newest one. */
   rejected({ blockSeqno, timeNs }: { blockSeqno: number; timeNs: bigint }): LifecycleChange[] {
     const entry = this.#byBlockSeqno.get(blockSeqno)
     if (entry === undefined) {
       this.stats.unknownIds += 1
       return []
     }
-    if (entry.isFinalized || !this.#active.has(entry.id)) return []
-    return [this.#complete(entry, 'Rejected', timeNs)]
+    return this.#active.has(entry.id) ? [this.#complete(entry, 'Rejected', timeNs)] : []
   }
 
   /** A new ring numbers its events from 1 again, so the sequence numbers of the old one are invalid. */
