@@ -30,6 +30,23 @@ function* steps(count: number, note: (step: number) => void): Work<number> {
   return count
 }
 
+/** Work that goes on until `end`, with the number of all its steps. */
+function createEndless(spend: () => void) {
+  let isOver = false
+  const long = {
+    steps: 0,
+    *work(): Work<void> {
+      while (!isOver) {
+        spend()
+        long.steps += 1
+        yield
+      }
+    },
+    end: () => void (isOver = true),
+  }
+  return long
+}
+
 const turn = (): Promise<void> => new Promise((done) => setImmediate(done))
 
 describe('the work queue', () => {
@@ -74,24 +91,16 @@ describe('the work queue', () => {
   test('short work is done within a few slices, whatever eight owners of long work do', async () => {
     const { clock, spend } = steppingClock()
     const queue = createWorkQueue(clock)
-    let isOver = false
-    let longSteps = 0
-    function* endless(): Work<void> {
-      while (!isOver) {
-        spend()
-        longSteps += 1
-        yield
-      }
-    }
-    const all = Array.from({ length: 12 }, (_, owner) => queue.run(`long ${owner}`, endless(), NEVER))
-    while (longSteps < 100) await turn()
+    const long = createEndless(spend)
+    const all = Array.from({ length: 12 }, (_, owner) => queue.run(`long ${owner}`, long.work(), NEVER))
+    while (long.steps < 100) await turn()
     for (let call = 0; call < 20; call++) {
-      const before = longSteps
+      const before = long.steps
       await queue.run(`short ${call}`, steps(2, spend), NEVER)
       // A slice has three steps.
-      assert(longSteps - before <= 6, `${longSteps - before} steps of long work before call ${call}`)
+      assert(long.steps - before <= 6, `${long.steps - before} steps of long work before call ${call}`)
     }
-    isOver = true
+    long.end()
     await Promise.all(all)
   })
 
@@ -138,22 +147,14 @@ describe('the work queue', () => {
   test('long work that is stopped ends also while it is not served', async () => {
     const { clock, spend } = steppingClock()
     const queue = createWorkQueue(clock)
-    let isOver = false
-    let longSteps = 0
-    function* endless(): Work<void> {
-      while (!isOver) {
-        spend()
-        longSteps += 1
-        yield
-      }
-    }
-    const all = Array.from({ length: 8 }, (_, owner) => queue.run(`long ${owner}`, endless(), NEVER))
+    const long = createEndless(spend)
+    const all = Array.from({ length: 8 }, (_, owner) => queue.run(`long ${owner}`, long.work(), NEVER))
     const leaving = new AbortController()
-    const ninth = queue.run('ninth', endless(), leaving.signal)
-    while (longSteps < 100) await turn()
+    const ninth = queue.run('ninth', long.work(), leaving.signal)
+    while (long.steps < 100) await turn()
     leaving.abort()
     assert.equal(await ninth, undefined)
-    isOver = true
+    long.end()
     await Promise.all(all)
   })
 
