@@ -18,7 +18,14 @@ import type { ClientStream, StreamClient } from './client.ts'
 import { createDeflatedFrames, type DeflatedFrames } from './deflated-frames.ts'
 import { StreamGroup } from './group.ts'
 import { GroupIndex } from './group-index.ts'
-import { type Cursor, checkCursor, ResumeBuffer, type ResumeBufferOptions, type StreamEntry } from './resume-buffer.ts'
+import {
+  type Cursor,
+  checkCursor,
+  eventsBytes,
+  ResumeBuffer,
+  type ResumeBufferOptions,
+  type StreamEntry,
+} from './resume-buffer.ts'
 import type { ClientLimits } from './send-queue.ts'
 import type { SeqCounter } from './seq-counter.ts'
 import { rawNamesOf, type SubscriptionRules, subscriptionKey } from './subscription.ts'
@@ -118,8 +125,7 @@ export class StreamHub implements Disposable {
   publishEvents(parts: readonly RawEventPart[]): void {
     const events = parts.filter(({ name }) => this.#demand.isActive(name))
     if (events.length === 0) return
-    const bytes = events.reduce((sum, { json }) => sum + json.length, 0)
-    this.#append({ seq: this.deps.seq.next(), kind: 'Events', events, bytes })
+    this.#append({ seq: this.deps.seq.next(), kind: 'Events', events, bytes: eventsBytes(events) })
   }
 
   /** The source produces these raw events from here on. */

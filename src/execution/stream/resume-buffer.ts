@@ -21,6 +21,12 @@ export const SIMULATED_RESUME_BYTES = 4 * 1024 * 1024
 
 /** Memory of an entry besides its content. */
 const OVERHEAD_BYTES = 96
+/** Memory of a raw event besides its text: the objects with its filter fields. */
+const EVENT_OVERHEAD_BYTES = 320
+
+export function eventsBytes(events: readonly RawEventPart[]): number {
+  return events.reduce((sum, { json }) => sum + json.length, events.length * EVENT_OVERHEAD_BYTES)
+}
 
 /** The last published entries, bounded in number and in bytes. Sequence numbers are consecutive, so an entry is found by subtraction. */
 export class ResumeBuffer {
