@@ -3,7 +3,7 @@ import { isMainThread, parentPort, Worker, workerData } from 'node:worker_thread
 import { Calendar } from '../src/access/quota/calendar.ts'
 import { createQuotaMemory } from '../src/access/quota/memory-layout.ts'
 import { createUsageMemory } from '../src/access/usage/event-memory.ts'
-import { threadClock } from '../test/support/thread-clock.ts'
+import { threadClock } from '../test/support/process/thread-clock.ts'
 import { ADMIT_ROUND, type AdmitTask, createAdmitCalls } from './support/admit-calls.ts'
 
 /**

@@ -10,7 +10,7 @@ import { startUsage } from '../src/access/usage/service.ts'
 import { systemClock } from '../src/platform/process/clock.ts'
 import { silentLogger } from '../src/platform/telemetry/logger.ts'
 import { createMetricsRegistry } from '../src/platform/telemetry/metrics-registry.ts'
-import { createAccessFixture } from '../test/support/access.ts'
+import { createAccessFixture } from '../test/support/access/fixture.ts'
 
 /**
  * How many calls one core admits, with 10,000 tokens in rotation, on real time. Two variants: from the token, and from the raw headers of the

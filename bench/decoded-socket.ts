@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { encodeBase58 } from '../src/solana/crypto/base58.ts'
 import { parseTransaction } from '../src/solana/transaction/transaction.ts'
-import { type BlockPlan, makeBlock } from '../test/support/decoded-blocks.ts'
-import { createRandom } from '../test/support/property.ts'
+import { createRandom } from '../test/support/process/property.ts'
+import { type BlockPlan, makeBlock } from '../test/support/shreds/decoded-blocks.ts'
 import { compile } from './support/shred-fan-out.ts'
 
 /**

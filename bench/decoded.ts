@@ -9,8 +9,8 @@ import { startDecoded } from '../src/shreds/decoded/service.ts'
 import { parseShredsOptions } from '../src/shreds/options.ts'
 import { DATA_SHARDS, recoverShards } from '../src/solana/shred/reed-solomon.ts'
 import { ShardRecovery } from '../src/solana/shred/shard-recovery.ts'
-import { type BlockPlan, makeBlock } from '../test/support/decoded-blocks.ts'
-import { createRandom } from '../test/support/property.ts'
+import { createRandom } from '../test/support/process/property.ts'
+import { type BlockPlan, makeBlock } from '../test/support/shreds/decoded-blocks.ts'
 
 /**
  * The engine of ShredStream Decoded on one core. One JSON line per figure:

@@ -9,7 +9,7 @@ import { systemClock } from '../src/platform/process/clock.ts'
 import { silentLogger } from '../src/platform/telemetry/logger.ts'
 import { SubscribeRequestSchema, SubscribeUpdateSchema } from '../src/solana/gen/geyser_pb.ts'
 import { decodeMessage, encodeMessage } from '../src/solana/geyser/protobuf.ts'
-import { createChainDouble } from '../test/support/chain-double.ts'
+import { createChainDouble } from '../test/support/solana/chain-double.ts'
 
 /**
  * Geyser to one client: transaction updates of about 1 KB, encoded when they are sent (a replay from the ledger, nothing

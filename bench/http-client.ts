@@ -6,7 +6,7 @@ import { Pool } from 'undici'
 import { createHttpPool } from '../src/platform/http/client/pool.ts'
 import { createPinnedAddress, parseRemoteAddress } from '../src/platform/net/pinned-address.ts'
 import { systemClock } from '../src/platform/process/clock.ts'
-import { freePort } from '../test/support/free-ports.ts'
+import { freePort } from '../test/support/machine/free-ports.ts'
 import { pinSelf, startPinned } from './support/pinned-process.ts'
 
 /**

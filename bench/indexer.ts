@@ -13,7 +13,7 @@ import { batchRowsOf, listRows } from '../src/indexer/ingest/test-rows.ts'
 import { type StoreProcess, startStoreProcess } from '../src/indexer/store/process.ts'
 import type { ChainBlock } from '../src/solana/chain-block.ts'
 import { geyserBytesOf } from '../src/solana/geyser/test-block.ts'
-import { packValues } from '../test/support/indexer-pack.ts'
+import { packValues } from '../test/support/indexer/pack.ts'
 import { comparePack } from './support/indexer-pack.ts'
 import { cpuSecondsOf, measureResult } from './support/indexer-results.ts'
 

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
-import { BARE_ENV } from '../test/support/cli.ts'
-import { MEMORY_KINDS, memoryKinds, type ProcessMemory, treeMemory } from '../test/support/tree-memory.ts'
+import { BARE_ENV } from '../test/support/cli/run.ts'
+import { MEMORY_KINDS, memoryKinds, type ProcessMemory, treeMemory } from '../test/support/machine/tree-memory.ts'
 
 /**
  * Memory at rest of all services with the embedded chain, as `npm start` starts them: default settings in an empty folder, on ports that the system

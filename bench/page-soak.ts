@@ -12,7 +12,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Page } from 'playwright-core'
 import { openPage } from '../src/processes/compose/pages/live.ts'
 import { startPageRig, statOf, untilState, WEBGL } from '../test/page/rig.ts'
-import { startChromium } from '../test/support/chromium.ts'
+import { startChromium } from '../test/support/machine/chromium.ts'
 
 const MINUTES = Number(process.argv[2] ?? 30)
 /** Seven frames per block (TPS, contention, conflicts, four stages): ten per second. */

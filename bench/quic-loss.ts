@@ -1,6 +1,6 @@
 import { createSeededRandom } from '../src/core/random.ts'
 import { windowBytesFor } from '../src/sender/dispatch/quic-path.ts'
-import { simulate } from '../test/support/quic-simulation.ts'
+import { simulate } from '../test/support/sender/quic-simulation.ts'
 
 /**
  * What loss on the way to a leader costs the sender: transactions over one QUIC connection on a simulated network, on a clock of its own, so that the

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { measureSnapshot } from '../test/support/snapshot-load.ts'
+import { measureSnapshot } from '../test/support/store/snapshot-load.ts'
 
 /**
  * The time to open and load a store of 100,000 subscriptions, each with a customer and a token, and the memory used after it. `checkMs` is the full

@@ -28,7 +28,7 @@ export type TestTally = {
   skips: { test: string; reason: string }[]
 }
 
-const EXIT_AT_END = new URL('../test/support/exit-at-end.ts', import.meta.url).href
+const EXIT_AT_END = new URL('../test/support/process/exit-at-end.ts', import.meta.url).href
 const NOTHING_REPORTED = 'reported no test: it has none, or something in it ended the process with exit code 0'
 
 type FileState = {

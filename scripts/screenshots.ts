@@ -11,7 +11,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import type { Page } from 'playwright-core'
 import { startPageRig, untilState, WEBGL } from '../test/page/rig.ts'
-import { startChromium } from '../test/support/chromium.ts'
+import { startChromium } from '../test/support/machine/chromium.ts'
 
 const root = join(import.meta.dirname, '..')
 const { values } = parseArgs({

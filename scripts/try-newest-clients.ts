@@ -5,8 +5,8 @@
  *     node scripts/try-newest-clients.ts
  */
 import { execFileSync } from 'node:child_process'
-import { temporaryFolder } from '../test/support/cli.ts'
-import { readCustomerPages, runSnippet, startCustomerService } from '../test/support/customer-pages.ts'
+import { readCustomerPages, runSnippet, startCustomerService } from '../test/support/cli/customer-pages.ts'
+import { temporaryFolder } from '../test/support/cli/run.ts'
 
 /** Version 2 of web3.js is @solana/kit under its first name; version 1 is still in wide use. */
 const KEPT_MAJORS: Readonly<Record<string, string>> = { '@solana/web3.js': '1' }

@@ -8,9 +8,9 @@ import type { z } from 'zod'
 import { ADMIN_ROUTES, type AdminRoute } from '../src/contract/admin-routes.ts'
 import { ADMIN_REPLIES } from '../src/contract/schemas/admin-replies.ts'
 import { readFences } from './markdown.ts'
-import { compile, OPERATIONS, writeAdminClient } from './support/admin-client.ts'
-import { BARE_ENV, CLI, sluice, temporaryFolder } from './support/cli.ts'
-import { type Served, serve } from './support/serve.ts'
+import { compile, OPERATIONS, writeAdminClient } from './support/admin/client.ts'
+import { BARE_ENV, CLI, sluice, temporaryFolder } from './support/cli/run.ts'
+import { type Served, serve } from './support/process/serve.ts'
 
 const run = promisify(execFile)
 const REPLIES: { readonly [id: string]: z.ZodType } = ADMIN_REPLIES

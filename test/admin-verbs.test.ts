@@ -6,10 +6,10 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { ADMIN_ROUTES, type AdminRoute, type AdminRouteId } from '../src/contract/admin-routes.ts'
 import { LOCAL_COMMANDS, LOCAL_FLAGS } from '../src/contract/local-commands.ts'
-import { type CallInput, openHandlers } from './support/admin-handlers.ts'
-import { createMask, lastLine, recordsOf, STEPS, withStore } from './support/admin-steps.ts'
-import { sluiceHere } from './support/cli-in-process.ts'
-import { COMMANDS } from './support/commands.ts'
+import { type CallInput, openHandlers } from './support/admin/handlers.ts'
+import { createMask, lastLine, recordsOf, STEPS, withStore } from './support/admin/steps.ts'
+import { COMMANDS } from './support/cli/commands.ts'
+import { sluiceHere } from './support/cli/in-process.ts'
 
 const ROUTES: readonly [AdminRouteId, AdminRoute][] = Object.entries(ADMIN_ROUTES) as [AdminRouteId, AdminRoute][]
 

@@ -254,7 +254,7 @@ describe('the rules refuse', () => {
         'src/platform/files.ts': `import { readFileSync } from 'node:fs'\nimport pino from 'pino'\nexport const read = () => [readFileSync, pino]`,
         'src/access/options.ts': `import * as z from 'zod'\nimport { clock } from '../core/clock.ts'\nexport const options = [z, clock]`,
         'src/access/authorize.ts': `// console.log(1)\nexport const clickHouse = { storyteller: 1 }\nimport type { Server } from 'node:http'\nexport const text = "import x from 'express'; console.log()"\nexport const pattern = /import 'y'|^(?:_\\d+)*$|\\{\\s*(\\w+)\\s*:|[a-z]+/\nexport type S = Server`,
-        'src/access/authorize.test.ts': `import test from 'node:test'\nimport fc from 'fast-check'\nimport { text } from './admit.ts'\nimport { open } from '../../test/support/serve.ts'\nconsole.log(test, fc, text, open)`,
+        'src/access/authorize.test.ts': `import test from 'node:test'\nimport fc from 'fast-check'\nimport { text } from './admit.ts'\nimport { open } from '../../test/support/process/serve.ts'\nconsole.log(test, fc, text, open)`,
         'src/cli/commands/status.ts': `import { run } from '@stricli/core'\nimport { text } from '../../access/admit.ts'\nconsole.log(run, text)\nprocess.exit(1)\nexport const lazy = () => import('../../access/options.ts')`,
         'src/cli/define.ts': `export const load = () => import('./run.ts')\nexport type Flags = { x: 1 }`,
         'src/cli/commands/run.ts': `import type { Flags } from './define.ts'\nexport const run = (flags: Flags) => flags`,

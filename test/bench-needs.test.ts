@@ -4,7 +4,7 @@ import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { findInPath } from '../scripts/needs.ts'
-import { temporaryFolder } from './support/cli.ts'
+import { temporaryFolder } from './support/cli/run.ts'
 
 const root = join(import.meta.dirname, '..')
 

@@ -4,10 +4,14 @@ import { dirname, join, normalize } from 'node:path'
 import { test } from 'node:test'
 import { runChainMatrix } from '../scripts/chain-matrix.ts'
 import { CHAIN_CELLS, CHAIN_TESTS, OTHER_CHAIN_TESTS, SHORT_CHAIN_TESTS } from './chain-tests.ts'
-import { onChainCell, parseChainCell } from './support/chain-cell.ts'
+import { onChainCell, parseChainCell } from './support/solana/chain-cell.ts'
 
 const root = join(import.meta.dirname, '..')
-const SOURCES = new Set(['test/support/localnet.ts', 'test/support/rpc-server.ts', 'src/localnet/service.ts'])
+const SOURCES = new Set([
+  'test/support/solana/localnet.ts',
+  'test/support/solana/rpc-server.ts',
+  'src/localnet/service.ts',
+])
 
 /** Whether the file starts a localnet, or imports one of the test folder that does. */
 function usesChain(path: string, known: Map<string, boolean>): boolean {

@@ -3,9 +3,14 @@ import { mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { MASKED_TOKEN, pasteLines } from '../src/account-page/paste-lines.ts'
-import { temporaryFolder } from './support/cli.ts'
-import { sluiceHere } from './support/cli-in-process.ts'
-import { type CustomerService, readCustomerPages, runSnippet, startCustomerService } from './support/customer-pages.ts'
+import {
+  type CustomerService,
+  readCustomerPages,
+  runSnippet,
+  startCustomerService,
+} from './support/cli/customer-pages.ts'
+import { sluiceHere } from './support/cli/in-process.ts'
+import { temporaryFolder } from './support/cli/run.ts'
 
 /**
  * Every line and program of the pages for customers, as written, against a whole `sluice serve` with its embedded chain. Each page runs in a folder of its

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { findDeadLinks, readFences } from './markdown.ts'
-import { commandsNamedIn, faultOf } from './support/commands.ts'
+import { commandsNamedIn, faultOf } from './support/cli/commands.ts'
 import { testNames } from './test-names.ts'
 
 const root = join(import.meta.dirname, '..')

@@ -6,7 +6,7 @@ import { GROWTH_MAX, growthOf } from '../src/core/test-growth.ts'
 import { isFullRun } from '../src/core/test-seed.ts'
 import { readSource } from './read-source.ts'
 import { pumpsOf } from './regex-pumps.ts'
-import { SCANNERS } from './support/scanners.ts'
+import { SCANNERS } from './support/process/scanners.ts'
 
 const root = join(import.meta.dirname, '..')
 /** Long enough to detect quadratic growth; the full check is longer than any line, header, address or field that one of them reads. */

@@ -11,7 +11,7 @@ import type { Board } from '../scripts/ops/board.ts'
 import { EXECUTION_BOARD } from '../scripts/ops/execution-board.ts'
 import { grafanaJson } from '../scripts/ops/grafana.ts'
 import { OPERATOR_BOARD } from '../scripts/ops/operator-board.ts'
-import { commandsNamedIn } from './support/commands.ts'
+import { commandsNamedIn } from './support/cli/commands.ts'
 
 /** The shipped dashboards and alerts, checked against the existing metrics and with promtool. */
 

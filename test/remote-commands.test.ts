@@ -4,12 +4,12 @@ import { after, before, describe, test } from 'node:test'
 import type { AccessStore } from '../src/access/store/store.ts'
 import { ADMIN_ROUTES, type AdminRoute } from '../src/contract/admin-routes.ts'
 import { LOCAL_COMMANDS, LOCAL_FLAGS } from '../src/contract/local-commands.ts'
-import { createMask, lastLine, recordsOf, STEPS, withStore } from './support/admin-steps.ts'
-import { HOUR_MS, usageOf } from './support/billing.ts'
-import { type CliResult, temporaryFolder } from './support/cli.ts'
-import { sluiceHere } from './support/cli-in-process.ts'
-import { createOutputMask, shapeOf } from './support/compare-output.ts'
-import { type Served, serve } from './support/serve.ts'
+import { HOUR_MS, usageOf } from './support/admin/billing.ts'
+import { createMask, lastLine, recordsOf, STEPS, withStore } from './support/admin/steps.ts'
+import { createOutputMask, shapeOf } from './support/cli/compare-output.ts'
+import { sluiceHere } from './support/cli/in-process.ts'
+import { type CliResult, temporaryFolder } from './support/cli/run.ts'
+import { type Served, serve } from './support/process/serve.ts'
 
 type Row = {
   readonly words: readonly string[]

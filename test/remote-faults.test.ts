@@ -13,10 +13,10 @@ import { createSeededRandom } from '../src/core/random.ts'
 import { Secret } from '../src/platform/config/secret-ref.ts'
 import { makeTestCert } from '../src/platform/net/test-cert.ts'
 import { secureRandom } from '../src/platform/process/random.ts'
-import { sluice, temporaryFolder } from './support/cli.ts'
-import { sluiceHere } from './support/cli-in-process.ts'
-import { startHttpServer } from './support/http-server.ts'
-import { serve } from './support/serve.ts'
+import { sluiceHere } from './support/cli/in-process.ts'
+import { sluice, temporaryFolder } from './support/cli/run.ts'
+import { startHttpServer } from './support/machine/http-server.ts'
+import { serve } from './support/process/serve.ts'
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void
 const TOKEN = createAdminToken(secureRandom).secret

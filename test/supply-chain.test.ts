@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { AGE_DAYS_MIN, findYoungPackages } from '../scripts/audit.ts'
 import { closureOf, type LockedPackage, nameOf, readLockedPackages, readPackageJson } from './package-lock.ts'
-import { findTokens } from './support/find-tokens.ts'
+import { findTokens } from './support/process/find-tokens.ts'
 
 const root = join(import.meta.dirname, '..')
 const packageJson = readPackageJson()

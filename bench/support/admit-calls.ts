@@ -7,8 +7,8 @@ import { QuotaMemory } from '../../src/access/quota/memory.ts'
 import { HEADER, usageArrays } from '../../src/access/usage/event-memory.ts'
 import { UsageEventWriter } from '../../src/access/usage/event-writer.ts'
 import { createMetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
-import { createAccessFixture } from '../../test/support/access.ts'
-import { threadClock } from '../../test/support/thread-clock.ts'
+import { createAccessFixture } from '../../test/support/access/fixture.ts'
+import { threadClock } from '../../test/support/process/thread-clock.ts'
 
 export type AdmitTask = {
   readonly accounts: SharedArrayBuffer

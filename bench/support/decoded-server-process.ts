@@ -3,8 +3,8 @@ import type { DecodedSource } from '../../src/gateway/geyser/decoded/source.ts'
 import { createDecodedStreams } from '../../src/gateway/geyser/decoded/streams.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { createDecodedSource } from '../../src/shreds/decoded/source.ts'
-import { startGrpcGateway } from '../../test/support/grpc-gateway.ts'
-import { oneLeader, startRig } from '../../test/support/shreds.ts'
+import { startGrpcGateway } from '../../test/support/gateway/grpc.ts'
+import { oneLeader, startRig } from '../../test/support/shreds/rig.ts'
 import { createWriteTimes } from './decoded-write-times.ts'
 
 /**

@@ -12,9 +12,9 @@ import type { WriteBatch } from '../../src/indexer/store/store.ts'
 import { catalogueOf, openDuckDatabase } from '../../src/platform/db/duckdb.ts'
 import { delay, systemClock } from '../../src/platform/process/clock.ts'
 import type { ChainBlock } from '../../src/solana/chain-block.ts'
-import { CLICKHOUSE_ADMIN, startClickHouse } from '../../test/support/clickhouse.ts'
-import { packValues, withValues } from '../../test/support/indexer-pack.ts'
-import { startPostgres } from '../../test/support/postgres.ts'
+import { CLICKHOUSE_ADMIN, startClickHouse } from '../../test/support/indexer/clickhouse.ts'
+import { packValues, withValues } from '../../test/support/indexer/pack.ts'
+import { startPostgres } from '../../test/support/machine/postgres.ts'
 
 const DATABASE = 'bench'
 const RUNS = 5

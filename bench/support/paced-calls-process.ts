@@ -1,4 +1,4 @@
-import { openSenderLoad } from '../../test/support/sender-load.ts'
+import { openSenderLoad } from '../../test/support/sender/load.ts'
 
 /** The only argument of the process, as JSON. */
 export type PacedCallsTask = {

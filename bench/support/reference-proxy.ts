@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { freePort } from '../../test/support/free-ports.ts'
+import { freePort } from '../../test/support/machine/free-ports.ts'
 import { type PinnedProcess, startPinned } from './pinned-process.ts'
 
 export const BENCH_TOKEN = 'slc_0123456789ABCDEFGHIJKLMNOPQRSTUV4LgkA2'

@@ -1,5 +1,5 @@
 import { BUILT_IN_PLANS } from '../../src/access/plan.ts'
-import { startGateway } from '../../test/support/gateway.ts'
+import { startGateway } from '../../test/support/gateway/start.ts'
 
 /**
  * The gateway in its own process, so that it can be pinned to a core and its CPU time and memory measured: access on SQLite, the gateway in front

@@ -6,7 +6,7 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import type { ThreadPriority } from '../../src/platform/native/thread-schedule.ts'
 import type { UdpEngine } from '../../src/platform/udp/port.ts'
-import { blockPackets } from '../../test/support/shreds.ts'
+import { blockPackets } from '../../test/support/shreds/rig.ts'
 
 /** The program under test: the C program, or the relay in one of its modes. */
 export type Variant = keyof typeof C_ARGUMENTS | RelayVariant

@@ -5,7 +5,7 @@ import { secureRandom } from '../../src/platform/process/random.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import type { UdpEngine } from '../../src/platform/udp/port.ts'
 import { startRelayInWorker } from '../../src/shreds/relay/relay-in-worker.ts'
-import { LEADER_ID, VERSION } from '../../test/support/shreds.ts'
+import { LEADER_ID, VERSION } from '../../test/support/shreds/rig.ts'
 
 /**
  * The service's relay thread as a process that can be pinned to a core. Arguments: port, number of destinations, the first one's port, engine,

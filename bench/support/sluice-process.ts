@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { sluice } from '../../test/support/cli.ts'
+import { sluice } from '../../test/support/cli/run.ts'
 import { type PinnedProcess, startPinned } from './pinned-process.ts'
 
 export type SluiceProcess = PinnedProcess & {

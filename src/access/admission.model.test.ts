@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { ledgerProperty, noLedgerStats } from '../../test/sim/ledger-world.ts'
-import { repeatsOf, seedOf } from '../../test/support/property.ts'
+import { repeatsOf, seedOf } from '../../test/support/process/property.ts'
 
 test('charged units equal admitted units exactly: batches, clocks, rotations, plans, restarts', async (t) => {
   const seen = noLedgerStats()

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { mustEnter, openAdmission } from '../../test/support/admission.ts'
+import { mustEnter, openAdmission } from '../../test/support/access/admission.ts'
 
 const RPC = { interface: 'rpc', method: 'getSlot' } as const
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createAccessFixture } from '../../test/support/access.ts'
+import { createAccessFixture } from '../../test/support/access/fixture.ts'
 import { createManualClock } from '../core/clock.ts'
 import { createMetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import { createCallAdmission } from './admission.ts'

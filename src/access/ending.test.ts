@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createAccessFixture } from '../../test/support/access.ts'
+import { createAccessFixture } from '../../test/support/access/fixture.ts'
 import { createManualClock } from '../core/clock.ts'
 import { until } from '../platform/process/test-wait.ts'
 import { startEndingWatch } from './ending.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { checkProperty } from '../../test/support/property.ts'
+import { checkProperty } from '../../test/support/process/property.ts'
 import { createFirstInOrder } from './first-in-order.ts'
 
 test('keeps what a stable sort has first', (t) => {

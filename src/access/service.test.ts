@@ -3,10 +3,10 @@ import { spawn } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { openAccessFolder } from '../../test/support/access-folder.ts'
-import { isFull } from '../../test/support/property.ts'
-import { startRedis } from '../../test/support/redis.ts'
-import { SECOND_MS } from '../../test/support/store-engines.ts'
+import { startRedis } from '../../test/support/machine/redis.ts'
+import { isFull } from '../../test/support/process/property.ts'
+import { openAccessFolder } from '../../test/support/store/access-folder.ts'
+import { SECOND_MS } from '../../test/support/store/engines.ts'
 import { systemClock } from '../platform/process/clock.ts'
 import { until } from '../platform/process/test-wait.ts'
 import type { Call } from './admission.ts'
@@ -18,7 +18,7 @@ import { revokeTokens, rotateToken } from './provisioning/tokens.ts'
 const RPC: Call = { interface: 'rpc', method: 'getSlot' }
 const HEAVY: Call = { interface: 'ws', method: 'getProgramAccounts' }
 
-const CHILD = join(import.meta.dirname, '../../test/support/access-process.ts')
+const CHILD = join(import.meta.dirname, '../../test/support/access/process.ts')
 /** A second, plus delays of timers and the disk on a machine that is busy with other tests. */
 const LOST_MS = isFull ? 1500 : 3000
 

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { describe, test } from 'node:test'
 import { promisify } from 'node:util'
-import { openAccessFolder } from '../../test/support/access-folder.ts'
-import { startAccessThreads } from '../../test/support/access-threads.ts'
-import { isFull } from '../../test/support/property.ts'
-import { startRedis } from '../../test/support/redis.ts'
-import { createSharedClock, threadClock } from '../../test/support/thread-clock.ts'
+import { startAccessThreads } from '../../test/support/access/threads.ts'
+import { startRedis } from '../../test/support/machine/redis.ts'
+import { isFull } from '../../test/support/process/property.ts'
+import { createSharedClock, threadClock } from '../../test/support/process/thread-clock.ts'
+import { openAccessFolder } from '../../test/support/store/access-folder.ts'
 import { createManualClock } from '../core/clock.ts'
 import { lockCell } from '../core/spin-lock.ts'
 import { until } from '../platform/process/test-wait.ts'
@@ -228,7 +228,7 @@ describe('a thread with access of its own', () => {
   })
 
   test('reads the snapshot without a copy of it', async (t) => {
-    const script = new URL('../../test/support/snapshot-threads.ts', import.meta.url)
+    const script = new URL('../../test/support/store/snapshot-threads.ts', import.meta.url)
     const args = ['--expose-gc', script.pathname, isFull ? '100000' : '40000']
     const { stdout } = await promisify(execFile)(process.execPath, args)
     t.diagnostic(stdout)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { checkProperty } from '../../test/support/property.ts'
+import { checkProperty } from '../../test/support/process/property.ts'
 import { createSeededRandom, type Random } from '../core/random.ts'
 import { createSecretText, createToken, displayToken, hashToken, isTokenText } from './token.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { IncomingHttpHeaders } from 'node:http'
 import { after, before, beforeEach, describe, test } from 'node:test'
-import { startHttpServer, type TestHttpServer } from '../../test/support/http-server.ts'
+import { startHttpServer, type TestHttpServer } from '../../test/support/machine/http-server.ts'
 import type { PageError } from '../ui/page/page-error.ts'
 import { createAccountClient } from './client.ts'
 import { limitUse } from './limit-use.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { checkProperty } from '../../test/support/property.ts'
+import { checkProperty } from '../../test/support/process/property.ts'
 import { finish } from '../core/work.ts'
 import { EthBlock } from './eth-block.ts'
 import { blockPieces, type JsonPieces, receiptPieces, receiptsPieces, transactionText } from './eth-text.ts'

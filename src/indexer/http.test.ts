@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { test } from 'node:test'
-import { openServer, PART, READ_SECONDS_MAX } from '../../test/support/sql-endpoint.ts'
+import { openServer, PART, READ_SECONDS_MAX } from '../../test/support/indexer/sql-endpoint.ts'
 import { until } from '../platform/process/test-wait.ts'
 import type { ClickHouseProxy } from './clickhouse/proxy.ts'
 import { validateRequest } from './clickhouse/request.ts'

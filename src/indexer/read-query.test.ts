@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
-import { openServer } from '../../test/support/sql-endpoint.ts'
+import { openServer } from '../../test/support/indexer/sql-endpoint.ts'
 import { cityHash128 } from '../platform/compression/city-hash.ts'
 import { toNativeBlock } from './query/native-blocks.ts'
 

@@ -8,7 +8,7 @@ import { WebSocket } from 'ws'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { type ConsoleProcess, startConsoleProcess } from '../console/rig.ts'
 import { NEEDS_CHROMIUM } from '../page/rig.ts'
-import { startChromium } from '../support/chromium.ts'
+import { startChromium } from '../support/machine/chromium.ts'
 
 const THEMES = ['light', 'dark'] as const
 const WIDTHS = [390, 768, 1440]

@@ -3,10 +3,10 @@ import { chmodSync, mkdirSync, openSync, writeFileSync, writeSync } from 'node:f
 import { describe, test } from 'node:test'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { startFakeNode } from '../faults/fake-node.ts'
-import { createAlertProof, metricsOf } from '../support/alert-proof.ts'
-import { NOTHING, type Scrape, scrape } from '../support/alert-rules.ts'
-import { CLI, temporaryFolder } from '../support/cli.ts'
-import { serve } from '../support/serve.ts'
+import { CLI, temporaryFolder } from '../support/cli/run.ts'
+import { createAlertProof, metricsOf } from '../support/process/alert-proof.ts'
+import { NOTHING, type Scrape, scrape } from '../support/process/alert-rules.ts'
+import { serve } from '../support/process/serve.ts'
 
 describe('alerts on the samples of processes at a limit', () => {
   const proof = createAlertProof('alerts-of-limits')

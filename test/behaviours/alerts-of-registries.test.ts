@@ -26,8 +26,8 @@ import { shredsMetrics } from '../../src/shreds/metrics.ts'
 import { DELAY_BOUNDS_MICROS, DROP_REASONS, type RelayReport } from '../../src/shreds/relay/protocol.ts'
 import { SHRED_FAULTS } from '../../src/solana/shred/shred.ts'
 import { upstreamsMetrics } from '../../src/upstreams/metrics.ts'
-import { createAlertProof, DRIVEN } from '../support/alert-proof.ts'
-import { parseScrape } from '../support/alert-rules.ts'
+import { createAlertProof, DRIVEN } from '../support/process/alert-proof.ts'
+import { parseScrape } from '../support/process/alert-rules.ts'
 
 const NO_EXECUTION: ExecutionReadings = {
   connections: () => 0,

@@ -13,9 +13,9 @@ import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import { refusePlain } from '../../src/sender/accept/refusal.ts'
 import { startSenderServer } from '../../src/sender/http.ts'
 import { TRANSACTION_LIMITS } from '../../src/solana/transaction/types.ts'
-import { startTestExecution } from '../support/execution.ts'
-import { startGateway } from '../support/gateway.ts'
-import { AMPLE_HELD_BYTES } from '../support/held-bytes.ts'
+import { startTestExecution } from '../support/execution/start.ts'
+import { AMPLE_HELD_BYTES } from '../support/gateway/held-bytes.ts'
+import { startGateway } from '../support/gateway/start.ts'
 
 /** What the OpenAPI documents say about responses without a result: the status is there, and the body has the type and the form. */
 

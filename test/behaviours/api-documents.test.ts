@@ -13,10 +13,10 @@ import { makeTestFolder } from '../../src/platform/files/test-folder.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
-import { startExecutionOverRing } from '../support/execution-over-ring.ts'
-import { startGateway } from '../support/gateway.ts'
-import { startQuickLocalnet } from '../support/localnet.ts'
-import { openStream } from '../support/stream-reader.ts'
+import { startExecutionOverRing } from '../support/execution/over-ring.ts'
+import { openStream } from '../support/execution/stream-reader.ts'
+import { startGateway } from '../support/gateway/start.ts'
+import { startQuickLocalnet } from '../support/solana/localnet.ts'
 
 /** The OpenAPI and AsyncAPI documents: valid by an independent validator, and matched by the responses of the servers. */
 

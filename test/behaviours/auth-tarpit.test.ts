@@ -8,8 +8,8 @@ import { GrpcCode } from '../../src/platform/grpc/status.ts'
 import { serveUnary } from '../../src/platform/grpc/unary.ts'
 import { FAILURES_MAX } from '../../src/platform/net/auth-tarpit.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
-import { type Gateway, startGateway } from '../support/gateway.ts'
-import { PING } from '../support/grpc-gateway.ts'
+import { PING } from '../support/gateway/grpc.ts'
+import { type Gateway, startGateway } from '../support/gateway/start.ts'
 
 type Outcome = { readonly status: number; readonly tookMs: number; readonly isClosed: boolean }
 type Server = { readonly ask: (token: string) => Promise<Outcome>; readonly refusal: number; readonly good: number }

@@ -3,11 +3,11 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, readdirSync } from 'node:fs'
 import { test } from 'node:test'
-import { BARE_ENV, temporaryFolder } from '../support/cli.ts'
-import { sluiceHere } from '../support/cli-in-process.ts'
-import { createRandom, repeatsOf, seedOf } from '../support/property.ts'
+import { sluiceHere } from '../support/cli/in-process.ts'
+import { BARE_ENV, temporaryFolder } from '../support/cli/run.ts'
+import { createRandom, repeatsOf, seedOf } from '../support/process/property.ts'
 
-const CLI_CHILD = new URL('../support/cli-on-signal.ts', import.meta.url).pathname
+const CLI_CHILD = new URL('../support/cli/on-signal.ts', import.meta.url).pathname
 
 test('killed at any point, a backup is complete or absent, and a restore leaves a store that opens', async (t) => {
   await using home = await temporaryFolder()

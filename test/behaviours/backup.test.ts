@@ -8,10 +8,10 @@ import { until } from '../../src/platform/process/test-wait.ts'
 import { listTipDays, putTipDays } from '../../src/sender/tips/days.ts'
 import { createLedgerFile, openLedgerToRead } from '../../src/sender/tips/ledger-file.ts'
 import { openReportStore } from '../../src/shreds/report/store.ts'
-import { sluice, temporaryFolder } from '../support/cli.ts'
-import { sluiceHere } from '../support/cli-in-process.ts'
-import { serve } from '../support/serve.ts'
-import { onTerminal } from '../support/terminal.ts'
+import { sluiceHere } from '../support/cli/in-process.ts'
+import { sluice, temporaryFolder } from '../support/cli/run.ts'
+import { onTerminal } from '../support/cli/terminal.ts'
+import { serve } from '../support/process/serve.ts'
 
 type Home = Awaited<ReturnType<typeof temporaryFolder>>
 

@@ -4,8 +4,8 @@ import { once } from 'node:events'
 import { chmodSync, writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { ALONE, BARE_ENV, CLI, sluice, temporaryFolder } from '../support/cli.ts'
-import { serve } from '../support/serve.ts'
+import { ALONE, BARE_ENV, CLI, sluice, temporaryFolder } from '../support/cli/run.ts'
+import { serve } from '../support/process/serve.ts'
 
 type Result = {
   first: string

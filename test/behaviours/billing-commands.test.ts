@@ -7,11 +7,11 @@ import { openStore } from '../../src/access/store/open.ts'
 import type { AccessStore } from '../../src/access/store/store.ts'
 import { writeLines } from '../../src/cli/commands/customers/run/usage-export.ts'
 import { createManualClock } from '../../src/core/clock.ts'
-import { addBilledCustomer, FROM_MS, HOUR_MS, openTestPusher, usageOf } from '../support/billing.ts'
-import { type SinkEvent, type SinkFault, startTestSink } from '../support/billing-sinks.ts'
-import { sluice, temporaryFolder } from '../support/cli.ts'
-import { sluiceHere } from '../support/cli-in-process.ts'
-import { STORE_DEPS } from '../support/store-engines.ts'
+import { addBilledCustomer, FROM_MS, HOUR_MS, openTestPusher, usageOf } from '../support/admin/billing.ts'
+import { type SinkEvent, type SinkFault, startTestSink } from '../support/admin/billing-sinks.ts'
+import { sluiceHere } from '../support/cli/in-process.ts'
+import { sluice, temporaryFolder } from '../support/cli/run.ts'
+import { STORE_DEPS } from '../support/store/engines.ts'
 
 type Status = {
   sink: string | null

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openStore } from '../../src/access/store/open.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
-import { addBilledCustomer, HOUR_MS, usageOf } from '../support/billing.ts'
-import { startTestSink } from '../support/billing-sinks.ts'
-import { temporaryFolder } from '../support/cli.ts'
-import { sluiceHere } from '../support/cli-in-process.ts'
-import { type Served, serve } from '../support/serve.ts'
-import { STORE_DEPS } from '../support/store-engines.ts'
+import { addBilledCustomer, HOUR_MS, usageOf } from '../support/admin/billing.ts'
+import { startTestSink } from '../support/admin/billing-sinks.ts'
+import { sluiceHere } from '../support/cli/in-process.ts'
+import { temporaryFolder } from '../support/cli/run.ts'
+import { type Served, serve } from '../support/process/serve.ts'
+import { STORE_DEPS } from '../support/store/engines.ts'
 
 const DAY_MS = 24 * HOUR_MS
 /** Of each of two customers: events for five batches of 100. */

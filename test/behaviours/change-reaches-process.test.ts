@@ -3,10 +3,10 @@ import { writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { openControlClient } from '../../src/platform/process/control-client.ts'
 import type { ControlProtocol } from '../../src/processes/compose/process/control-protocol.ts'
-import { temporaryFolder } from '../support/cli.ts'
-import { sluiceHere } from '../support/cli-in-process.ts'
-import { startPostgres } from '../support/postgres.ts'
-import { serve } from '../support/serve.ts'
+import { sluiceHere } from '../support/cli/in-process.ts'
+import { temporaryFolder } from '../support/cli/run.ts'
+import { startPostgres } from '../support/machine/postgres.ts'
+import { serve } from '../support/process/serve.ts'
 
 /** In real time. The guarantee is one second; a busy test machine gets twice that. */
 const REACHES_WITHIN_MS = 2000

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { cpSync, writeFileSync } from 'node:fs'
 import { after, before, test } from 'node:test'
-import { makeShredCapture } from '../support/captures.ts'
-import { splitWords, temporaryFolder } from '../support/cli.ts'
-import { sluiceHere } from '../support/cli-in-process.ts'
-import { COMMANDS } from '../support/commands.ts'
-import { makeRingSnapshots } from '../support/ring-snapshots.ts'
+import { COMMANDS } from '../support/cli/commands.ts'
+import { sluiceHere } from '../support/cli/in-process.ts'
+import { splitWords, temporaryFolder } from '../support/cli/run.ts'
+import { makeRingSnapshots } from '../support/execution/ring-snapshots.ts'
+import { makeShredCapture } from '../support/shreds/captures.ts'
 
 /** Commands that need a running process or a node, or that run one; other tests run their examples. */
 const NEED_A_PROCESS = [

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { CLI, sluice, temporaryFolder } from '../support/cli.ts'
-import { serve } from '../support/serve.ts'
+import { CLI, sluice, temporaryFolder } from '../support/cli/run.ts'
+import { serve } from '../support/process/serve.ts'
 
 type Home = Awaited<ReturnType<typeof temporaryFolder>>
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { EXIT_CODES } from '../../src/contract/exit-codes.ts'
-import { sluice, temporaryFolder } from '../support/cli.ts'
-import { sluiceHere } from '../support/cli-in-process.ts'
+import { sluiceHere } from '../support/cli/in-process.ts'
+import { sluice, temporaryFolder } from '../support/cli/run.ts'
 
 const ESCAPE = String.fromCharCode(27)
 

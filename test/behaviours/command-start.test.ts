@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
-import { ALONE, BARE_ENV, CLI, temporaryFolder } from '../support/cli.ts'
+import { ALONE, BARE_ENV, CLI, temporaryFolder } from '../support/cli/run.ts'
 
 /** Prints the files that the process loaded. */
 const LIST_LOADED = `import { registerHooks } from 'node:module'

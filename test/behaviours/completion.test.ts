@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { chmodSync, writeFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { CLI, temporaryFolder } from '../support/cli.ts'
+import { CLI, temporaryFolder } from '../support/cli/run.ts'
 
 /** Completions of a real shell after `sluice sub cre` and `sluice sub create --cus`. */
 const QUESTIONS = {

@@ -9,8 +9,8 @@ import { until } from '../../src/platform/process/test-wait.ts'
 import { SubscribeRequestSchema, SubscribeUpdateSchema } from '../../src/solana/gen/geyser_pb.ts'
 import { encodeMessage } from '../../src/solana/geyser/protobuf.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
-import { type Gateway, startGateway } from '../support/gateway.ts'
-import { openStream, SUBSCRIBE, tokenMetadata } from '../support/grpc-gateway.ts'
+import { openStream, SUBSCRIBE, tokenMetadata } from '../support/gateway/grpc.ts'
+import { type Gateway, startGateway } from '../support/gateway/start.ts'
 
 const KEY = '11111111111111111111111111111111'
 

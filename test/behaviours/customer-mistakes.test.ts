@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 import { after, before, describe, it } from 'node:test'
 import { WebSocket } from 'ws'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
-import { type Gateway, startGateway } from '../support/gateway.ts'
+import { type Gateway, startGateway } from '../support/gateway/start.ts'
 
 /** What a new customer gets wrong in the first hour: each refusal states what to do instead. */
 

@@ -10,8 +10,8 @@ import { parseLookupTable, type TableAccount } from '../../src/shreds/decoded/lo
 import { createLookupTableSource } from '../../src/shreds/decoded/node-lookup-tables.ts'
 import { parseUpstreamsOptions } from '../../src/upstreams/options.ts'
 import { startUpstreams } from '../../src/upstreams/service.ts'
-import { startQuickLocalnet } from '../support/localnet.ts'
-import { createLookupTable } from '../support/lookup-table.ts'
+import { startQuickLocalnet } from '../support/solana/localnet.ts'
+import { createLookupTable } from '../support/solana/lookup-table.ts'
 
 test('a lookup table of a real chain is loaded once, and its extension arrives by the subscription', async () => {
   await using node = await startQuickLocalnet()

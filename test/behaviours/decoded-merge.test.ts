@@ -12,10 +12,10 @@ import { createOutputMemory, openOutputWriter } from '../../src/shreds/decoded/o
 import { createDecodedSource, type DecodedDataSet, type DecodedSlot } from '../../src/shreds/decoded/source.ts'
 import { encodeBase58 } from '../../src/solana/crypto/base58.ts'
 import { parseTransaction } from '../../src/solana/transaction/transaction.ts'
-import { type MadeBlock, makeBlock } from '../support/decoded-blocks.ts'
-import { copyDataSet } from '../support/decoded-sets.ts'
-import { createRandom } from '../support/property.ts'
-import { deshredTransaction } from '../support/upstream-updates.ts'
+import { deshredTransaction } from '../support/gateway/upstream-updates.ts'
+import { createRandom } from '../support/process/property.ts'
+import { type MadeBlock, makeBlock } from '../support/shreds/decoded-blocks.ts'
+import { copyDataSet } from '../support/shreds/decoded-sets.ts'
 
 const ENGINE = { slotsMax: 64, slotsBehindMax: 8, bytesMax: 64 * 1024 * 1024, shredsPerSlotMax: 32_768 }
 const FIRST = 500

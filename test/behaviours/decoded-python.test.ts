@@ -6,8 +6,8 @@ import { test } from 'node:test'
 import { promisify } from 'node:util'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { encodeBase58 } from '../../src/solana/crypto/base58.ts'
-import { sluice, temporaryFolder } from '../support/cli.ts'
-import { serve } from '../support/serve.ts'
+import { sluice, temporaryFolder } from '../support/cli/run.ts'
+import { serve } from '../support/process/serve.ts'
 
 const run = promisify(execFile)
 const ROOT = join(import.meta.dirname, '../..')

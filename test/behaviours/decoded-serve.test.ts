@@ -9,9 +9,9 @@ import { SubscribeDeshredRequestSchema, SubscribeUpdateDeshredSchema } from '../
 import { decodeMessage, encodeMessage } from '../../src/solana/geyser/protobuf.ts'
 import { WireReader } from '../../src/solana/geyser/wire-reader.ts'
 import { decodeBatch } from '../../src/solana/shred/entry.ts'
-import { sluice, temporaryFolder } from '../support/cli.ts'
-import { openStream, tokenMetadata } from '../support/grpc-gateway.ts'
-import { serve } from '../support/serve.ts'
+import { sluice, temporaryFolder } from '../support/cli/run.ts'
+import { openStream, tokenMetadata } from '../support/gateway/grpc.ts'
+import { serve } from '../support/process/serve.ts'
 
 const DESHRED = '/geyser.Geyser/SubscribeDeshred'
 const ENTRIES = '/shredstream.ShredstreamProxy/SubscribeEntries'

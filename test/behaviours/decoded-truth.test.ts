@@ -11,7 +11,7 @@ import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import { Engine } from '../../src/shreds/decoded/engine.ts'
 import type { DataSet, DecodedEvent } from '../../src/shreds/decoded/events.ts'
 import { decodeMessage, encodeEvent } from '../../src/shreds/decoded/messages.ts'
-import { createRandom, isFull, seedsOf } from '../support/property.ts'
+import { createRandom, isFull, seedsOf } from '../support/process/property.ts'
 
 const SEEDS = { short: 40, full: 1000 }
 const LOSSES = [0, 5, 15, 30]

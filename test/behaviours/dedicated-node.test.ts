@@ -10,8 +10,8 @@ import { serveUnary } from '../../src/platform/grpc/unary.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { followDedicatedNodes } from '../../src/processes/compose/access/dedicated-nodes.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
-import { type Gateway, startGateway } from '../support/gateway.ts'
-import { openStream, PING, SUBSCRIBE, tokenMetadata, unary } from '../support/grpc-gateway.ts'
+import { openStream, PING, SUBSCRIBE, tokenMetadata, unary } from '../support/gateway/grpc.ts'
+import { type Gateway, startGateway } from '../support/gateway/start.ts'
 
 /** Cut or refused within 5 s; loose for a busy machine. */
 const CUT_WITHIN_MS = 15_000

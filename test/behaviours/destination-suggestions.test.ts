@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { parseDestination } from '../../src/access/provisioning/destinations.ts'
 import { ServiceError } from '../../src/core/error.ts'
 import { refusalOf } from '../../src/shreds/destinations/rules.ts'
-import { checkProperty } from '../support/property.ts'
+import { checkProperty } from '../support/process/property.ts'
 
 /** The relay's rules where the operator allows vouched addresses of the own network. */
 const RULES = { allowLoopback: true, allowPrivate: true, ownAddresses: new Set<string>(), sourcePort: 20_000 }

@@ -5,8 +5,8 @@ import { test } from 'node:test'
 import { loadConfig } from '../../src/platform/config/file.ts'
 import { checkListenerFiles } from '../../src/processes/compose/config/check-listeners.ts'
 import { configSchema } from '../../src/processes/compose/config/config.ts'
-import { sluice, temporaryFolder } from '../support/cli.ts'
-import { serve } from '../support/serve.ts'
+import { sluice, temporaryFolder } from '../support/cli/run.ts'
+import { serve } from '../support/process/serve.ts'
 
 type Finding = { check: string; level: 'ok' | 'warn' | 'bad'; message: string; fix: string | null }
 

@@ -4,8 +4,8 @@ import { chmodSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, trunc
 import { createServer } from 'node:net'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
-import { BARE_ENV, CLI, temporaryFolder } from '../support/cli.ts'
-import { sluiceHere } from '../support/cli-in-process.ts'
+import { sluiceHere } from '../support/cli/in-process.ts'
+import { BARE_ENV, CLI, temporaryFolder } from '../support/cli/run.ts'
 
 type Home = Awaited<ReturnType<typeof temporaryFolder>>
 type Finding = { check: string; level: 'ok' | 'warn' | 'bad'; message: string; fix: string | null }

@@ -13,7 +13,7 @@ import { systemClock } from '../../src/platform/process/clock.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { openRingFile } from '../../src/platform/ring-file/reader.ts'
 import { createLogger } from '../../src/platform/telemetry/logger.ts'
-import { deploymentOf, type EvmNode, HOT_COUNTER, OWN_SLOT, startEvmNode } from '../support/evm-node.ts'
+import { deploymentOf, type EvmNode, HOT_COUNTER, OWN_SLOT, startEvmNode } from '../support/execution/evm-node.ts'
 
 const log = createLogger({ level: 'silent' })
 const GAS = '0x100000'

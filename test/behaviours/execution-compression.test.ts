@@ -3,10 +3,10 @@ import { describe, test } from 'node:test'
 import { WebSocket as WsClient } from 'ws'
 import type { ContentionData, Hello } from '../../src/contract/stream-events.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { startChromium } from '../support/chromium.ts'
-import { reportTps, startTestExecution, type TestExecution } from '../support/execution.ts'
-import { openRawWs } from '../support/raw-ws.ts'
-import { openStream } from '../support/stream-reader.ts'
+import { reportTps, startTestExecution, type TestExecution } from '../support/execution/start.ts'
+import { openStream } from '../support/execution/stream-reader.ts'
+import { openRawWs } from '../support/gateway/raw-ws.ts'
+import { startChromium } from '../support/machine/chromium.ts'
 
 /** permessage-deflate on the stream: an option, for clients that ask for it, each frame compressed once for all of them. */
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { rpcCall } from '../support/eth-blocks.ts'
-import { startTestExecution, type TestExecution } from '../support/execution.ts'
+import { rpcCall } from '../support/execution/eth-blocks.ts'
+import { startTestExecution, type TestExecution } from '../support/execution/start.ts'
 
 /** Which web pages may call 8443 (DECISIONS: reads are open to any origin, POST / to configured ones). */
 

@@ -8,8 +8,8 @@ import { makeTestFolder } from '../../src/platform/files/test-folder.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
-import { deploymentOf, HOT_COUNTER, startEvmNode } from '../support/evm-node.ts'
-import { createLastEvent, startTestExecution, statusOf } from '../support/execution.ts'
+import { deploymentOf, HOT_COUNTER, startEvmNode } from '../support/execution/evm-node.ts'
+import { createLastEvent, startTestExecution, statusOf } from '../support/execution/start.ts'
 
 const READING = {
   kind: 'evm-node',

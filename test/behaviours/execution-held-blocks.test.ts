@@ -7,9 +7,9 @@ import { BlockArchive } from '../../src/execution/archive/archive.ts'
 import { makeTestFolder } from '../../src/platform/files/test-folder.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
-import { ethBlock, rpcCall, txnHashOf } from '../support/eth-blocks.ts'
-import { watchEventLoop } from '../support/event-loop-cost.ts'
-import { getJson, startTestExecution, type TestExecution } from '../support/execution.ts'
+import { ethBlock, rpcCall, txnHashOf } from '../support/execution/eth-blocks.ts'
+import { getJson, startTestExecution, type TestExecution } from '../support/execution/start.ts'
+import { watchEventLoop } from '../support/process/event-loop-cost.ts'
 
 /** Which blocks JSON-RPC serves: those in memory and those on disk, over restarts, and every response names the range. */
 

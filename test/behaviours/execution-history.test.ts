@@ -7,8 +7,8 @@ import { idOf } from '../../src/evm/test-block.ts'
 import { figuresOf, openTestHistory, recordOf } from '../../src/execution/history/test-history.ts'
 import type { SourceMessage } from '../../src/execution/source/message.ts'
 import { makeTestFolder } from '../../src/platform/files/test-folder.ts'
-import { ethBlock, txnHashOf } from '../support/eth-blocks.ts'
-import { getJson, startTestExecution, type TestExecution } from '../support/execution.ts'
+import { ethBlock, txnHashOf } from '../support/execution/eth-blocks.ts'
+import { getJson, startTestExecution, type TestExecution } from '../support/execution/start.ts'
 
 const TXNS = 7
 /** Proposals have the ids of `ethBlock`. */

@@ -3,9 +3,9 @@ import { get as httpGet, request as httpRequest, type IncomingMessage } from 'no
 import { describe, test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { systemClock } from '../../src/platform/process/clock.ts'
-import { ethBlock, rpcCall } from '../support/eth-blocks.ts'
-import { watchEventLoop } from '../support/event-loop-cost.ts'
-import { reportTps, startTestExecution, type TestExecution } from '../support/execution.ts'
+import { ethBlock, rpcCall } from '../support/execution/eth-blocks.ts'
+import { reportTps, startTestExecution, type TestExecution } from '../support/execution/start.ts'
+import { watchEventLoop } from '../support/process/event-loop-cost.ts'
 
 /** HTTP of the execution service: compression, and paths that are WebSockets. node:http is the client, because fetch decompresses. */
 

@@ -18,9 +18,9 @@ import { configSchema } from '../../src/processes/compose/config/config.ts'
 import { settingsOf } from '../../src/processes/compose/config/settings.ts'
 import type { Deps } from '../../src/processes/compose/process/deps.ts'
 import { startExecutionProcess } from '../../src/processes/execution.ts'
-import { BARE_ENV } from '../support/cli.ts'
-import { sluiceHere } from '../support/cli-in-process.ts'
-import { openStream } from '../support/stream-reader.ts'
+import { sluiceHere } from '../support/cli/in-process.ts'
+import { BARE_ENV } from '../support/cli/run.ts'
+import { openStream } from '../support/execution/stream-reader.ts'
 
 /** More than the lame-duck period, and less than the deadline of the drain: threads and sockets close in real time, which a busy machine takes longer for. */
 const ENDS_WITHIN_MS = 20_000
@@ -152,7 +152,7 @@ test('standalone, the process responds to status, top, logs tail and drain', {
 
 test('a real process whose source is silent exits with 75', { timeout: 60_000 }, async () => {
   using folder = makeTestFolder()
-  const child = spawn(process.execPath, [join(import.meta.dirname, '../support/execution-child.ts')], {
+  const child = spawn(process.execPath, [join(import.meta.dirname, '../support/execution/child.ts')], {
     env: {
       ...BARE_ENV,
       STATE_FOLDER: folder.file('state'),

@@ -4,9 +4,15 @@ import { connect } from 'node:net'
 import { describe, test } from 'node:test'
 import { createManualClock } from '../../src/core/clock.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { createSeqMemory, rawEvents, startTestExecution, statusOf, reportTps as tps } from '../support/execution.ts'
-import { checkConnection, type Published } from '../support/history-checker.ts'
-import { liveTexts as after, helloOf, openStream, refusedHandshake } from '../support/stream-reader.ts'
+import { checkConnection, type Published } from '../support/execution/history-checker.ts'
+import {
+  createSeqMemory,
+  rawEvents,
+  startTestExecution,
+  statusOf,
+  reportTps as tps,
+} from '../support/execution/start.ts'
+import { liveTexts as after, helloOf, openStream, refusedHandshake } from '../support/execution/stream-reader.ts'
 
 /** One test for each defect of the earlier public gateway (the list R1 to R18); those of time, REST and metrics have files of their own. */
 describe('regressions of the earlier gateway', () => {

@@ -17,9 +17,9 @@ import { systemClock } from '../../src/platform/process/clock.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { createRingFile } from '../../src/platform/ring-file/writer.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
-import { createLastEvent, getJson, statusOf } from '../support/execution.ts'
-import { startExecutionOverRing } from '../support/execution-over-ring.ts'
-import { helloOf, openStream } from '../support/stream-reader.ts'
+import { startExecutionOverRing } from '../support/execution/over-ring.ts'
+import { createLastEvent, getJson, statusOf } from '../support/execution/start.ts'
+import { helloOf, openStream } from '../support/execution/stream-reader.ts'
 
 /** The whole service over a real ring file: a writer, the reader in its thread, the endpoints, and third-party clients. */
 

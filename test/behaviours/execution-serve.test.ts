@@ -3,9 +3,9 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 import type { HealthRecord, StatusRecord } from '../../src/contract/execution-routes.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { temporaryFolder } from '../support/cli.ts'
-import { serve } from '../support/serve.ts'
-import { helloOf, openStream } from '../support/stream-reader.ts'
+import { temporaryFolder } from '../support/cli/run.ts'
+import { helloOf, openStream } from '../support/execution/stream-reader.ts'
+import { serve } from '../support/process/serve.ts'
 
 test('sluice serve without a ring runs the whole service over the simulated chain, and numbers grow across its restarts', async () => {
   await using home = await temporaryFolder()

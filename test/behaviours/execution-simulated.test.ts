@@ -4,12 +4,12 @@ import { describe, test } from 'node:test'
 import { configSchema } from '../../src/processes/compose/config/config.ts'
 import { executionSource } from '../../src/processes/compose/config/served.ts'
 import { startFakeNode } from '../faults/fake-node.ts'
-import { temporaryFolder } from '../support/cli.ts'
-import { sluiceHere } from '../support/cli-in-process.ts'
-import { startTestExecution } from '../support/execution.ts'
-import { serve } from '../support/serve.ts'
-import { startServedGateway } from '../support/served-gateway.ts'
-import { helloOf, openStream } from '../support/stream-reader.ts'
+import { sluiceHere } from '../support/cli/in-process.ts'
+import { temporaryFolder } from '../support/cli/run.ts'
+import { startTestExecution } from '../support/execution/start.ts'
+import { helloOf, openStream } from '../support/execution/stream-reader.ts'
+import { startServedGateway } from '../support/gateway/served.ts'
+import { serve } from '../support/process/serve.ts'
 
 const NODE = { name: 'a', rpc: 'http://192.0.2.1:8899' }
 

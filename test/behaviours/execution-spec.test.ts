@@ -3,8 +3,8 @@ import { describe, test } from 'node:test'
 import type { LifecycleRecord, RecentBlocks } from '../../src/contract/execution-routes.ts'
 import type { ConflictData, ContentionData, Lifecycle } from '../../src/contract/stream-events.ts'
 import type { SourceMessage } from '../../src/execution/source/message.ts'
-import { startTestExecution, type TestExecution } from '../support/execution.ts'
-import { openStream } from '../support/stream-reader.ts'
+import { startTestExecution, type TestExecution } from '../support/execution/start.ts'
+import { openStream } from '../support/execution/stream-reader.ts'
 
 /** The specification's metrics service as a table: every endpoint, field, type and status; nothing missing and nothing extra. */
 

@@ -4,9 +4,9 @@ import { createManualClock } from '../../src/core/clock.ts'
 import type { SourceMessage } from '../../src/execution/source/message.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { watchEventLoop } from '../support/event-loop-cost.ts'
-import { reportTps, startTestExecution, statusOf } from '../support/execution.ts'
-import { helloOf, openStream, refusedHandshake } from '../support/stream-reader.ts'
+import { reportTps, startTestExecution, statusOf } from '../support/execution/start.ts'
+import { helloOf, openStream, refusedHandshake } from '../support/execution/stream-reader.ts'
+import { watchEventLoop } from '../support/process/event-loop-cost.ts'
 
 /** Limits on the work that one client of the stream can cause. */
 

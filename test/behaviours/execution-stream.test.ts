@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import type { StreamFrame } from '../../src/contract/stream-events.ts'
 import type { SourceMessage } from '../../src/execution/source/message.ts'
-import { rawEvents, startTestExecution, reportTps as tps } from '../support/execution.ts'
-import { helloOf, openStream, type StreamReader } from '../support/stream-reader.ts'
+import { rawEvents, startTestExecution, reportTps as tps } from '../support/execution/start.ts'
+import { helloOf, openStream, type StreamReader } from '../support/execution/stream-reader.ts'
 
 const DOCS = join(import.meta.dirname, '../../docs')
 

@@ -14,8 +14,8 @@ import {
   startTestExecution,
   statusOf,
   type TestExecution,
-} from '../support/execution.ts'
-import { openStream, type StreamReader } from '../support/stream-reader.ts'
+} from '../support/execution/start.ts'
+import { openStream, type StreamReader } from '../support/execution/stream-reader.ts'
 
 /** Time-dependent behaviour on an injected clock; requests and the wall clock have no influence. */
 

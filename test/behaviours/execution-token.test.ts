@@ -4,9 +4,9 @@ import { revokeTokens } from '../../src/access/provisioning/tokens.ts'
 import { createManualClock } from '../../src/core/clock.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { reportTps, startTestExecution } from '../support/execution.ts'
-import { startGateway } from '../support/gateway.ts'
-import { openStream, refusedHandshake } from '../support/stream-reader.ts'
+import { reportTps, startTestExecution } from '../support/execution/start.ts'
+import { openStream, refusedHandshake } from '../support/execution/stream-reader.ts'
+import { startGateway } from '../support/gateway/start.ts'
 
 test('auth = "token" accepts any token of the operator; the page and /health stay open', async () => {
   await using gateway = await startGateway([])

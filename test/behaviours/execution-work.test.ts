@@ -5,10 +5,10 @@ import { createManualClock } from '../../src/core/clock.ts'
 import { executionOptions } from '../../src/execution/options.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { ethBlock, rpcCall, txnHashOf } from '../support/eth-blocks.ts'
-import { watchEventLoop } from '../support/event-loop-cost.ts'
-import { startTestExecution, type TestExecution } from '../support/execution.ts'
-import { refusedHandshake } from '../support/stream-reader.ts'
+import { ethBlock, rpcCall, txnHashOf } from '../support/execution/eth-blocks.ts'
+import { startTestExecution, type TestExecution } from '../support/execution/start.ts'
+import { refusedHandshake } from '../support/execution/stream-reader.ts'
+import { watchEventLoop } from '../support/process/event-loop-cost.ts'
 
 /** The execution service bounds work: no request blocks the event loop, and every client has a budget. */
 

@@ -7,10 +7,10 @@ import { makeTestFolder } from '../../src/platform/files/test-folder.ts'
 import { openControlClient } from '../../src/platform/process/control-client.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import type { ControlProtocol } from '../../src/processes/compose/process/control-protocol.ts'
-import { sluice } from '../support/cli.ts'
-import { startQuickLocalnet, upstreamsOf } from '../support/localnet.ts'
-import { makeStore } from '../support/make-store.ts'
-import { serve } from '../support/serve.ts'
+import { sluice } from '../support/cli/run.ts'
+import { serve } from '../support/process/serve.ts'
+import { startQuickLocalnet, upstreamsOf } from '../support/solana/localnet.ts'
+import { makeStore } from '../support/store/make-store.ts'
 
 test('sluice gateway without an upstream node fails to start and names the option to set', async () => {
   using folder = makeTestFolder()

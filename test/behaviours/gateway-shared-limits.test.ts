@@ -6,7 +6,7 @@ import { createSharedLimits, openSharedLimits } from '../../src/gateway/limits.t
 import { FAILURES_MAX } from '../../src/platform/net/auth-tarpit.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { startFakeNode } from '../faults/fake-node.ts'
-import { startGateway } from '../support/gateway.ts'
+import { startGateway } from '../support/gateway/start.ts'
 
 /** Two gateways as two threads would run them: each opens the memory under a number of its own. */
 async function startPair() {

@@ -8,10 +8,10 @@ import { Client, credentials } from '@grpc/grpc-js'
 import { CANCELLED_CALLS } from '../../src/gateway/geyser/reset-flood-guard.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { startFakeNode } from '../faults/fake-node.ts'
-import { sluice, temporaryFolder } from '../support/cli.ts'
-import { openStream, SUBSCRIBE, tokenMetadata } from '../support/grpc-gateway.ts'
-import { serve } from '../support/serve.ts'
-import { startServedGateway } from '../support/served-gateway.ts'
+import { sluice, temporaryFolder } from '../support/cli/run.ts'
+import { openStream, SUBSCRIBE, tokenMetadata } from '../support/gateway/grpc.ts'
+import { startServedGateway } from '../support/gateway/served.ts'
+import { serve } from '../support/process/serve.ts'
 
 const ENTRIES_MAX = 4
 const CALLS = 24

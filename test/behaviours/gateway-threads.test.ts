@@ -9,10 +9,10 @@ import { openControlClient } from '../../src/platform/process/control-client.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import type { ControlProtocol } from '../../src/processes/compose/process/control-protocol.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
-import { openStream, SUBSCRIBE, tokenMetadata } from '../support/grpc-gateway.ts'
-import { rawPost } from '../support/raw-post.ts'
-import { type ServedGateway, startServedGateway } from '../support/served-gateway.ts'
-import { openWsTestClient, type WsTestClient } from '../support/ws-test-client.ts'
+import { openStream, SUBSCRIBE, tokenMetadata } from '../support/gateway/grpc.ts'
+import { rawPost } from '../support/gateway/raw-post.ts'
+import { type ServedGateway, startServedGateway } from '../support/gateway/served.ts'
+import { openWsTestClient, type WsTestClient } from '../support/gateway/ws-client.ts'
 
 /** Enough connections that the kernel gives each thread some: all on one of two threads happens once in 8 million runs. */
 const CONNECTIONS = 24

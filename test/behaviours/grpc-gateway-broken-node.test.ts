@@ -14,8 +14,8 @@ import {
   RST_STREAM,
   responseFields,
   startFrameNode,
-} from '../support/frame-node.ts'
-import { type GrpcGateway, openStream, SUBSCRIBE, startGrpcGateway, tokenMetadata } from '../support/grpc-gateway.ts'
+} from '../support/gateway/frame-node.ts'
+import { type GrpcGateway, openStream, SUBSCRIBE, startGrpcGateway, tokenMetadata } from '../support/gateway/grpc.ts'
 
 const MESSAGE = frameMessage(Buffer.from('update'))
 const LOST = 'the node behind this call is lost'

@@ -3,8 +3,8 @@ import { createRequire } from 'node:module'
 import { after, before, describe, it } from 'node:test'
 import type { Localnet } from '../../src/localnet/service.ts'
 import { encodeBase58 } from '../../src/solana/crypto/base58.ts'
-import { type GrpcGateway, startGrpcGateway } from '../support/grpc-gateway.ts'
-import { startQuickLocalnet } from '../support/localnet.ts'
+import { type GrpcGateway, startGrpcGateway } from '../support/gateway/grpc.ts'
+import { startQuickLocalnet } from '../support/solana/localnet.ts'
 
 const require = createRequire(import.meta.url)
 const { default: Yellowstone } = require('@triton-one/yellowstone-grpc')

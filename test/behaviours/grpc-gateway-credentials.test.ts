@@ -16,7 +16,7 @@ import {
   SUBSCRIBE,
   startGrpcGateway,
   tokenMetadata,
-} from '../support/grpc-gateway.ts'
+} from '../support/gateway/grpc.ts'
 
 const NO_MESSAGE = frameMessage(Buffer.alloc(0))
 

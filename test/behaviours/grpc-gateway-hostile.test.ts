@@ -6,7 +6,7 @@ import { frameMessage } from '../../src/platform/grpc/framing.ts'
 import { GrpcCode } from '../../src/platform/grpc/status.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
-import { type GrpcGateway, openStream, SUBSCRIBE, startGrpcGateway, tokenMetadata } from '../support/grpc-gateway.ts'
+import { type GrpcGateway, openStream, SUBSCRIBE, startGrpcGateway, tokenMetadata } from '../support/gateway/grpc.ts'
 
 /** Hostile and slow clients. */
 describe('the gRPC server with hostile clients', () => {

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { GrpcCode } from '../../src/platform/grpc/status.ts'
 import { openGrpcStream } from '../../src/platform/grpc/stream.ts'
-import { openStream, startGrpcGateway, tokenMetadata } from '../support/grpc-gateway.ts'
+import { openStream, startGrpcGateway, tokenMetadata } from '../support/gateway/grpc.ts'
 
 test('a call whose stream is lost before it is relayed ends and leaves nothing open', async () => {
   // Without a session the stream ends at once, as one does whose connection is lost right after it was opened.

@@ -15,7 +15,7 @@ import {
   startGrpcGateway,
   tokenMetadata,
   unary,
-} from '../support/grpc-gateway.ts'
+} from '../support/gateway/grpc.ts'
 
 const SLOTS = encodeMessage(SubscribeRequestSchema, { slots: { s: {} } })
 /** A refusal that is delayed does not come within a test. */

@@ -5,7 +5,7 @@ import { SKEW_MS } from '../../src/access/validity.ts'
 import { GrpcCode } from '../../src/platform/grpc/status.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { startFakeNode } from '../faults/fake-node.ts'
-import { openStream, PING, SUBSCRIBE, startGrpcGateway, tokenMetadata, unary } from '../support/grpc-gateway.ts'
+import { openStream, PING, SUBSCRIBE, startGrpcGateway, tokenMetadata, unary } from '../support/gateway/grpc.ts'
 
 test('ends calls at a silent node: a stream with UNAVAILABLE, a unary call with DEADLINE_EXCEEDED', async () => {
   await using node = await startFakeNode()

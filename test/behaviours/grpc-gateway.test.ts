@@ -21,7 +21,7 @@ import {
   startGrpcGateway,
   tokenMetadata,
   unary,
-} from '../support/grpc-gateway.ts'
+} from '../support/gateway/grpc.ts'
 
 type Request = Parameters<typeof encodeMessage<typeof SubscribeRequestSchema>>[1]
 const request = (init: Request) => Buffer.from(encodeMessage(SubscribeRequestSchema, init))

@@ -14,7 +14,7 @@ import {
   startGrpcGateway,
   tokenMetadata,
   unary,
-} from '../support/grpc-gateway.ts'
+} from '../support/gateway/grpc.ts'
 
 const DESHRED = '/geyser.Geyser/SubscribeDeshred'
 const GET_SLOT = '/geyser.Geyser/GetSlot'

@@ -14,7 +14,7 @@ import {
   ServerReflectionRequestSchema,
   ServerReflectionResponseSchema,
 } from '../../src/solana/gen/reflection_pb.ts'
-import { type GrpcGateway, openStream, startGrpcGateway, tokenMetadata } from '../support/grpc-gateway.ts'
+import { type GrpcGateway, openStream, startGrpcGateway, tokenMetadata } from '../support/gateway/grpc.ts'
 
 /** gRPC reflection as grpcurl and similar tools use it, with @grpc/grpc-js. */
 

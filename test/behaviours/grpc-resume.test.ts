@@ -14,7 +14,7 @@ import {
 import { decodeMessage, encodeMessage } from '../../src/solana/geyser/protobuf.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
 import { type FaultProxy, startFaultProxy } from '../faults/fault-proxy.ts'
-import { type GrpcGateway, openStream, SUBSCRIBE, startGrpcGateway, tokenMetadata } from '../support/grpc-gateway.ts'
+import { type GrpcGateway, openStream, SUBSCRIBE, startGrpcGateway, tokenMetadata } from '../support/gateway/grpc.ts'
 
 type Request = Parameters<typeof encodeMessage<typeof SubscribeRequestSchema>>[1]
 const request = (init: Request) => encodeMessage(SubscribeRequestSchema, init)

@@ -9,7 +9,7 @@ import { GrpcCode } from '../../src/platform/grpc/status.ts'
 import { serveUnary } from '../../src/platform/grpc/unary.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
-import { type GrpcGateway, PING, startGrpcGateway, tokenMetadata, unary } from '../support/grpc-gateway.ts'
+import { type GrpcGateway, PING, startGrpcGateway, tokenMetadata, unary } from '../support/gateway/grpc.ts'
 
 const CALLS_PER_CONNECTION = 100
 

@@ -4,8 +4,8 @@ import { once } from 'node:events'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
 import { WebSocket } from 'ws'
-import { temporaryFolder } from '../support/cli.ts'
-import { serve } from '../support/serve.ts'
+import { temporaryFolder } from '../support/cli/run.ts'
+import { serve } from '../support/process/serve.ts'
 
 /** The first use: start it, and paste the printed lines. */
 test('every line to paste on the handover card works as printed, against the embedded chain', async () => {

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { startFakeNode } from '../faults/fake-node.ts'
-import { startServedGateway } from '../support/served-gateway.ts'
+import { startServedGateway } from '../support/gateway/served.ts'
 
 const SHARE_BYTES = 256 * 1024
 const BODY_BYTES = 64 * 1024

@@ -9,10 +9,10 @@ import { secureRandom } from '../../src/platform/process/random.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import { createMetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
 import { BATCH_MAX } from '../../src/sender/accept/rpc.ts'
-import { startTestExecution } from '../support/execution.ts'
-import { type Gateway, startGateway } from '../support/gateway.ts'
-import { AMPLE_HELD_BYTES } from '../support/held-bytes.ts'
-import { startTestSender } from '../support/sender.ts'
+import { startTestExecution } from '../support/execution/start.ts'
+import { AMPLE_HELD_BYTES } from '../support/gateway/held-bytes.ts'
+import { type Gateway, startGateway } from '../support/gateway/start.ts'
+import { startTestSender } from '../support/sender/start.ts'
 
 const BATCH_ITEMS = 4
 const LISTEN = { host: '127.0.0.1', port: 0 }

@@ -16,7 +16,7 @@ import { geyserBytesOf } from '../../src/solana/geyser/test-block.ts'
 import { blockJsonOf } from '../../src/solana/json/test-block.ts'
 import { startFakeNode } from '../faults/fake-node.ts'
 import { startRig } from '../faults/upstreams-rig.ts'
-import { openEmbedded } from '../support/truth-engines.ts'
+import { openEmbedded } from '../support/indexer/truth-engines.ts'
 
 const { SLOT_CONFIRMED, SLOT_DEAD, SLOT_FINALIZED } = SlotStatus
 const CHAIN = makeTestChain({ seed: 3, blocks: 8, transactionsPerBlock: 4 })

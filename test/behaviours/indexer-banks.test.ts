@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { checkBankHistory } from '../support/indexer-banks.ts'
-import { repeatsOf, seedOf } from '../support/property.ts'
-import { openClickHouse, openEmbedded } from '../support/truth-engines.ts'
+import { checkBankHistory } from '../support/indexer/banks.ts'
+import { openClickHouse, openEmbedded } from '../support/indexer/truth-engines.ts'
+import { repeatsOf, seedOf } from '../support/process/property.ts'
 
 const HISTORIES = repeatsOf({ short: 10, full: 300 })
 

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { accountBatchOf } from '../../src/indexer/ingest/test-accounts.ts'
-import { CLICKHOUSE_ADMIN, type ClickHouseServer, startClickHouse } from '../support/clickhouse.ts'
+import { CLICKHOUSE_ADMIN, type ClickHouseServer, startClickHouse } from '../support/indexer/clickhouse.ts'
 import {
   openAccountsDatabase,
   testAccountHistories,
   testFinalAccounts,
   testReplacedAccounts,
-} from '../support/clickhouse-accounts.ts'
+} from '../support/indexer/clickhouse-accounts.ts'
 
 describe("accounts on the operator's ClickHouse, Debian's server", () => {
   let server: ClickHouseServer

@@ -10,7 +10,7 @@ import { catalogueResult } from '../../src/indexer/query/catalogue-result.ts'
 import { readQueryRequest } from '../../src/indexer/query/request.ts'
 import { collectResult } from '../../src/indexer/query/result.ts'
 import { parseStatement } from '../../src/indexer/query/statement.ts'
-import { TOOL_STATEMENTS } from '../support/tool-statements.ts'
+import { TOOL_STATEMENTS } from '../support/indexer/tool-statements.ts'
 
 /** The server refuses longer statements. */
 const QUERY_BYTES_MAX = 256 * 1024

@@ -7,9 +7,9 @@ import {
   testAccountHistories,
   testFinalAccounts,
   testReplacedAccounts,
-} from '../support/clickhouse-accounts.ts'
-import { startHttpOver } from '../support/clickhouse-http.ts'
-import { isFull } from '../support/property.ts'
+} from '../support/indexer/clickhouse-accounts.ts'
+import { startHttpOver } from '../support/indexer/clickhouse-http.ts'
+import { isFull } from '../support/process/property.ts'
 
 describe("accounts on the operator's ClickHouse, 26.5 from npm", () => {
   let engine: AsyncChdb

@@ -10,7 +10,7 @@ import { QueryError } from '../../src/indexer/query/error.ts'
 import { parseStatement } from '../../src/indexer/query/statement.ts'
 import { CANARY, CLICKHOUSE_FUZZ, makeStatement } from '../../src/indexer/query/test-fuzz.ts'
 import { PUBLISHED_NAMES } from '../../src/indexer/schema.ts'
-import { createRandom, isFull, repeatsOf, seedOf } from '../support/property.ts'
+import { createRandom, isFull, repeatsOf, seedOf } from '../support/process/property.ts'
 
 /** This engine takes some ten milliseconds for each; the larger number runs on Debian's server. */
 const RUN = repeatsOf({ short: 150, full: 20_000 })

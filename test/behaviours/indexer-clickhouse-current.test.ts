@@ -10,7 +10,7 @@ import { batchOf, batchRowsOf, brokenRows, listRows } from '../../src/indexer/in
 import { TABLES } from '../../src/indexer/schema.ts'
 import { delay, systemClock } from '../../src/platform/process/clock.ts'
 import type { ChainBlock } from '../../src/solana/chain-block.ts'
-import { startHttpOver } from '../support/clickhouse-http.ts'
+import { startHttpOver } from '../support/indexer/clickhouse-http.ts'
 
 /** The engine takes some seconds to start and up to two gigabytes while it runs. */
 describe('the dialect of current servers, on ClickHouse 26.5 from npm', () => {

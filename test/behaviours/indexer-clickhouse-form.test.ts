@@ -5,7 +5,7 @@ import { createSeededRandom } from '../../src/core/random.ts'
 import { createForm } from '../../src/indexer/clickhouse/form.ts'
 import { clickHouseCall } from '../../src/indexer/clickhouse/request.ts'
 import { readQueryRequest } from '../../src/indexer/query/request.ts'
-import { CLICKHOUSE_ADMIN, type ClickHouseServer, startClickHouse } from '../support/clickhouse.ts'
+import { CLICKHOUSE_ADMIN, type ClickHouseServer, startClickHouse } from '../support/indexer/clickhouse.ts'
 
 const random = createSeededRandom(1)
 const FORCED = {

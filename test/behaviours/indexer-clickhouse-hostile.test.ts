@@ -20,11 +20,11 @@ import { delay, systemClock } from '../../src/platform/process/clock.ts'
 import { secureRandom } from '../../src/platform/process/random.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import { createMetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
-import { CLICKHOUSE_ADMIN, type ClickHouseServer, startClickHouse } from '../support/clickhouse.ts'
-import { startGateway } from '../support/gateway.ts'
-import { AMPLE_HELD_BYTES } from '../support/held-bytes.ts'
-import { type IndexerAccount, subscribeIndexer } from '../support/indexer.ts'
-import { createRandom, repeatsOf, seedOf } from '../support/property.ts'
+import { AMPLE_HELD_BYTES } from '../support/gateway/held-bytes.ts'
+import { startGateway } from '../support/gateway/start.ts'
+import { CLICKHOUSE_ADMIN, type ClickHouseServer, startClickHouse } from '../support/indexer/clickhouse.ts'
+import { type IndexerAccount, subscribeIndexer } from '../support/indexer/start.ts'
+import { createRandom, repeatsOf, seedOf } from '../support/process/property.ts'
 
 const GENERATED = repeatsOf({ short: 400, full: 10_000 })
 /** Generated statements that pass the policy. */

@@ -10,10 +10,10 @@ import { secureRandom } from '../../src/platform/process/random.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { createLogger } from '../../src/platform/telemetry/logger.ts'
 import { createMetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
-import { type Gateway, startGateway } from '../support/gateway.ts'
-import { AMPLE_HELD_BYTES } from '../support/held-bytes.ts'
-import { subscribeIndexer } from '../support/indexer.ts'
-import { clientOf } from '../support/indexer-clients.ts'
+import { AMPLE_HELD_BYTES } from '../support/gateway/held-bytes.ts'
+import { type Gateway, startGateway } from '../support/gateway/start.ts'
+import { clientOf } from '../support/indexer/clients.ts'
+import { subscribeIndexer } from '../support/indexer/start.ts'
 
 type Seen = { readonly url: URL; readonly headers: IncomingHttpHeaders; readonly body: string }
 

@@ -8,8 +8,8 @@ import type { Store, WriteBatch } from '../../src/indexer/store/store.ts'
 import { delay, systemClock } from '../../src/platform/process/clock.ts'
 import type { ChainBlock } from '../../src/solana/chain-block.ts'
 import { startFaultProxy } from '../faults/fault-proxy.ts'
-import { CLICKHOUSE_ADMIN, type ClickHouseServer, startClickHouse } from '../support/clickhouse.ts'
-import { indexedRowText } from '../support/indexer-rows.ts'
+import { CLICKHOUSE_ADMIN, type ClickHouseServer, startClickHouse } from '../support/indexer/clickhouse.ts'
+import { indexedRowText } from '../support/indexer/rows.ts'
 
 const CHAIN = makeTestChain({ seed: 7, blocks: 40, transactionsPerBlock: 20 })
 const FORK = makeTestChain({ seed: 8, blocks: 40, transactionsPerBlock: 12 })

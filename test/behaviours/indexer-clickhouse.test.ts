@@ -3,9 +3,9 @@ import { request } from 'node:http'
 import { after, before, describe, test } from 'node:test'
 import type { ClickHouseClient } from '@clickhouse/client'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { CLICKHOUSE_ADMIN, type ClickHouseServer, startClickHouse } from '../support/clickhouse.ts'
-import { type IndexerAccount, type IndexerRig, startIndexerRig } from '../support/indexer.ts'
-import { clientOf, testClients } from '../support/indexer-clients.ts'
+import { CLICKHOUSE_ADMIN, type ClickHouseServer, startClickHouse } from '../support/indexer/clickhouse.ts'
+import { clientOf, testClients } from '../support/indexer/clients.ts'
+import { type IndexerAccount, type IndexerRig, startIndexerRig } from '../support/indexer/start.ts'
 
 const HEAVY = 'SELECT sum(sipHash64(number)) FROM numbers(100000000000)'
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { type ClickHouseClient, ClickHouseError } from '@clickhouse/client'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { type IndexerAccount, type IndexerRig, startIndexerRig } from '../support/indexer.ts'
-import { clientOf, testClients } from '../support/indexer-clients.ts'
+import { clientOf, testClients } from '../support/indexer/clients.ts'
+import { type IndexerAccount, type IndexerRig, startIndexerRig } from '../support/indexer/start.ts'
 
 const HEAVY =
   'SELECT count(*) FROM transactions a, transactions b, transactions c, transactions d WHERE a.fee + b.fee + c.fee + d.fee = 1'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { type IndexerAccount, type IndexerRig, startIndexerRig } from '../support/indexer.ts'
+import { type IndexerAccount, type IndexerRig, startIndexerRig } from '../support/indexer/start.ts'
 
 /** Headers that differ between any two responses. */
 const PER_REQUEST = ['date', 'x-clickhouse-query-id', 'x-request-id']

@@ -13,12 +13,12 @@ import { batchOf, listRows } from '../../src/indexer/ingest/test-rows.ts'
 import { tokenize } from '../../src/indexer/query/sql-tokens.ts'
 import { TABLES } from '../../src/indexer/schema.ts'
 import { type DuckDatabase, openDuckDatabase } from '../../src/platform/db/duckdb.ts'
-import { MISTAKES } from '../support/dialect/mistakes.ts'
-import { packValues, withValues } from '../support/indexer-pack.ts'
-import { createRandom, isFull, seedOf } from '../support/property.ts'
+import { MISTAKES } from '../support/indexer/dialect/mistakes.ts'
+import { packValues, withValues } from '../support/indexer/pack.ts'
+import { createRandom, isFull, seedOf } from '../support/process/property.ts'
 
 const PACK = ['pack.sql', 'dashboards.sql'].flatMap((file) =>
-  readFileSync(new URL(`../support/dialect/${file}`, import.meta.url), 'utf8')
+  readFileSync(new URL(`../support/indexer/dialect/${file}`, import.meta.url), 'utf8')
     .trim()
     .split('\n'),
 )

@@ -8,8 +8,8 @@ import { FORMAT_NAMES } from '../../src/indexer/formats/formats.ts'
 import { readRows, type TestRows } from '../../src/indexer/formats/test-write.ts'
 import { type DuckConnection, type DuckDatabase, openDuckDatabase } from '../../src/platform/db/duckdb.ts'
 import { makeTestFolder } from '../../src/platform/files/test-folder.ts'
-import { CLICKHOUSE_ADMIN, type ClickHouseServer, startClickHouse } from '../support/clickhouse.ts'
-import { columnsOf, EVERY_TYPE } from '../support/format-columns.ts'
+import { CLICKHOUSE_ADMIN, type ClickHouseServer, startClickHouse } from '../support/indexer/clickhouse.ts'
+import { columnsOf, EVERY_TYPE } from '../support/indexer/format-columns.ts'
 
 /** Formats that ClickHouse does not read. */
 const WRITE_ONLY = /^(Pretty|Vertical|Markdown|XML|Null|JSONStrings$|JSONCompactStrings$)/

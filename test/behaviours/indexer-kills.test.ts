@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { type IndexerAccount, startIndexerRig } from '../support/indexer.ts'
+import { type IndexerAccount, startIndexerRig } from '../support/indexer/start.ts'
 
 const MIB = 1024 * 1024
 /** Every combination is a different string, and all of them are in memory at once: over 300³ of them, however few blocks there are. */

@@ -4,8 +4,8 @@ import { buffer } from 'node:stream/consumers'
 import { after, before, describe, test } from 'node:test'
 import { createNativeBlockStream } from '../../src/indexer/query/native-blocks.ts'
 import { cityHash128 } from '../../src/platform/compression/city-hash.ts'
-import { CLICKHOUSE_ADMIN, type ClickHouseServer, startClickHouse } from '../support/clickhouse.ts'
-import { expandNativeBlocks } from '../support/lz4.ts'
+import { CLICKHOUSE_ADMIN, type ClickHouseServer, startClickHouse } from '../support/indexer/clickhouse.ts'
+import { expandNativeBlocks } from '../support/indexer/lz4.ts'
 
 /** ClickHouse itself writes and reads the compressed blocks that `compress=1` and `decompress=1` mean. */
 describe('compressed blocks of ClickHouse', () => {

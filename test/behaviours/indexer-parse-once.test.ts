@@ -11,7 +11,7 @@ import { systemClock } from '../../src/platform/process/clock.ts'
 import { secureRandom } from '../../src/platform/process/random.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import { createMetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
-import { AMPLE_HELD_BYTES } from '../support/held-bytes.ts'
+import { AMPLE_HELD_BYTES } from '../support/gateway/held-bytes.ts'
 
 const LIMITS = { secondsMax: 30, rowsMax: 1000, bytesMax: 1_000_000 }
 const COMMON = {

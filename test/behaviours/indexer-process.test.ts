@@ -3,10 +3,10 @@ import { writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { makeTestFolder } from '../../src/platform/files/test-folder.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { sluice } from '../support/cli.ts'
-import { startQuickLocalnet, upstreamsOf } from '../support/localnet.ts'
-import { makeStore } from '../support/make-store.ts'
-import { serve } from '../support/serve.ts'
+import { sluice } from '../support/cli/run.ts'
+import { serve } from '../support/process/serve.ts'
+import { startQuickLocalnet, upstreamsOf } from '../support/solana/localnet.ts'
+import { makeStore } from '../support/store/make-store.ts'
 
 test('sluice indexer run without an upstream node fails to start and names the option to set', async () => {
   using folder = makeTestFolder()

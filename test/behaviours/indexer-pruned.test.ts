@@ -16,7 +16,7 @@ import { geyserBytesOf } from '../../src/solana/geyser/test-block.ts'
 import { blockJsonOf } from '../../src/solana/json/test-block.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
 import { startRig } from '../faults/upstreams-rig.ts'
-import { openEmbedded } from '../support/truth-engines.ts'
+import { openEmbedded } from '../support/indexer/truth-engines.ts'
 
 const CHAIN = makeTestChain({ seed: 5, blocks: 24, transactionsPerBlock: 2 })
 const at = (index: number): ChainBlock => CHAIN[index] as ChainBlock

@@ -10,8 +10,8 @@ import { batchOf } from '../../src/indexer/ingest/test-rows.ts'
 import type { Store } from '../../src/indexer/store/store.ts'
 import { type DuckDatabase, openDuckDatabase } from '../../src/platform/db/duckdb.ts'
 import { delay, systemClock } from '../../src/platform/process/clock.ts'
-import { CLICKHOUSE_ADMIN, type ClickHouseServer, startClickHouse } from '../support/clickhouse.ts'
-import { packRows, packValues, withoutRounding, withValues } from '../support/indexer-pack.ts'
+import { CLICKHOUSE_ADMIN, type ClickHouseServer, startClickHouse } from '../support/indexer/clickhouse.ts'
+import { packRows, packValues, withoutRounding, withValues } from '../support/indexer/pack.ts'
 
 const CHAIN = makeTestChain({ seed: 21, blocks: 60, transactionsPerBlock: 40 })
 const DATABASE = 'pack'

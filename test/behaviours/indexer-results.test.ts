@@ -5,7 +5,7 @@ import { connect, type Socket } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { loadMemoryRelease } from '../../src/platform/process/memory-release.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { type IndexerAccount, type IndexerRig, startIndexerRig } from '../support/indexer.ts'
+import { type IndexerAccount, type IndexerRig, startIndexerRig } from '../support/indexer/start.ts'
 
 const ROWS = 'SELECT a.slot, a.signature, b.signature FROM transactions a, transactions b, blocks c'
 /** Some 8 MB, more than the buffers of a loopback connection. */

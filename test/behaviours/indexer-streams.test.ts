@@ -4,8 +4,8 @@ import { after, before, describe, test } from 'node:test'
 import { constants, gunzipSync } from 'node:zlib'
 import { type ClickHouseClient, ClickHouseError } from '@clickhouse/client'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { type IndexerAccount, type IndexerRig, startIndexerRig } from '../support/indexer.ts'
-import { clientOf } from '../support/indexer-clients.ts'
+import { clientOf } from '../support/indexer/clients.ts'
+import { type IndexerAccount, type IndexerRig, startIndexerRig } from '../support/indexer/start.ts'
 
 const ROWS = 60_000
 const MANY = 'FROM transactions a, transactions b, transactions c'

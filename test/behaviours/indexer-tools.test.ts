@@ -3,11 +3,11 @@ import { after, before, describe, test } from 'node:test'
 import { zstdDecompressSync } from 'node:zlib'
 import { ClickHouseError } from '@clickhouse/client'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { type IndexerAccount, type IndexerRig, startIndexerRig } from '../support/indexer.ts'
-import { clientOf } from '../support/indexer-clients.ts'
-import { expandNativeBlocks } from '../support/lz4.ts'
-import { readRowBinary } from '../support/row-binary.ts'
-import { TOOL_STATEMENTS } from '../support/tool-statements.ts'
+import { clientOf } from '../support/indexer/clients.ts'
+import { expandNativeBlocks } from '../support/indexer/lz4.ts'
+import { readRowBinary } from '../support/indexer/row-binary.ts'
+import { type IndexerAccount, type IndexerRig, startIndexerRig } from '../support/indexer/start.ts'
+import { TOOL_STATEMENTS } from '../support/indexer/tool-statements.ts'
 
 describe('tools that connect to the query interface', () => {
   let rig: IndexerRig

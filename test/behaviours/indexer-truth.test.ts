@@ -1,7 +1,7 @@
 import { test } from 'node:test'
 import { repeatsOf, seedFor } from '../../src/core/test-seed.ts'
-import { checkTruth, type TruthEngine } from '../support/indexer-truth.ts'
-import { openClickHouse, openEmbedded } from '../support/truth-engines.ts'
+import { checkTruth, type TruthEngine } from '../support/indexer/truth.ts'
+import { openClickHouse, openEmbedded } from '../support/indexer/truth-engines.ts'
 
 /** 9,000 slots are an hour of a real chain; the slots here are shorter. */
 const RUN = { kills: repeatsOf({ short: 6, full: 100 }), slots: repeatsOf({ short: 12, full: 9000 }) }

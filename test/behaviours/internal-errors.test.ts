@@ -11,7 +11,7 @@ import { secureRandom } from '../../src/platform/process/random.ts'
 import { createLogger, type Logger } from '../../src/platform/telemetry/logger.ts'
 import { startSenderServer } from '../../src/sender/http.ts'
 import { TRANSACTION_LIMITS } from '../../src/solana/transaction/types.ts'
-import { AMPLE_HELD_BYTES } from '../support/held-bytes.ts'
+import { AMPLE_HELD_BYTES } from '../support/gateway/held-bytes.ts'
 
 const JSON_BODY = { 'content-type': 'application/json' }
 const LISTEN = { host: '127.0.0.1', port: 0 }

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { openStore } from '../../src/access/store/open.ts'
-import { addBilledCustomer, FROM_MS, usageOf } from '../support/billing.ts'
-import { temporaryFolder } from '../support/cli.ts'
-import { sluiceHere } from '../support/cli-in-process.ts'
-import { STORE_DEPS } from '../support/store-engines.ts'
+import { addBilledCustomer, FROM_MS, usageOf } from '../support/admin/billing.ts'
+import { sluiceHere } from '../support/cli/in-process.ts'
+import { temporaryFolder } from '../support/cli/run.ts'
+import { STORE_DEPS } from '../support/store/engines.ts'
 
 test('invoice preview shows lines and sums as table, JSON and CSV, and that no money is taken', async () => {
   await using home = await temporaryFolder()

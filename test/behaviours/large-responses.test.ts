@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import { test } from 'node:test'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { startFakeNode } from '../faults/fake-node.ts'
-import { startServedGateway } from '../support/served-gateway.ts'
+import { startServedGateway } from '../support/gateway/served.ts'
 
 const RESPONSE_BYTES = 50 * 1024 * 1024
 const AT_ONCE = 5

@@ -14,8 +14,8 @@ import {
   SubscribeUpdateSchema,
 } from '../../src/solana/gen/geyser_pb.ts'
 import { decodeMessage, encodeMessage } from '../../src/solana/geyser/protobuf.ts'
-import type { Request } from '../support/geyser-node.ts'
-import { startQuickLocalnet, untilBlock } from '../support/localnet.ts'
+import type { Request } from '../support/solana/geyser-node.ts'
+import { startQuickLocalnet, untilBlock } from '../support/solana/localnet.ts'
 
 const require = createRequire(import.meta.url)
 const { default: Yellowstone } = require('@triton-one/yellowstone-grpc')

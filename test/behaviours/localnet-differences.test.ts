@@ -13,8 +13,8 @@ import { decodeBase58 } from '../../src/solana/crypto/base58.ts'
 import { TransactionStatusMetaSchema } from '../../src/solana/gen/solana-storage_pb.ts'
 import { decodeMessage } from '../../src/solana/geyser/protobuf.ts'
 import { ProtobufWriter } from '../../src/solana/geyser/protobuf-writer.ts'
-import { startTestServer, type TestServer } from '../support/rpc-server.ts'
-import { base64, type Context, openRpcWallet, type RpcWallet } from '../support/rpc-wallet.ts'
+import { startTestServer, type TestServer } from '../support/solana/rpc-server.ts'
+import { base64, type Context, openRpcWallet, type RpcWallet } from '../support/solana/rpc-wallet.ts'
 
 const SLOTS_PER_EPOCH = 32
 const STAKE_HISTORY = 'SysvarStakeHistory1111111111111111111111111'

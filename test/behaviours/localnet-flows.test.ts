@@ -55,8 +55,8 @@ import {
   TOKEN_PROGRAM_ADDRESS,
 } from '@solana-program/token'
 import type { Localnet } from '../../src/localnet/service.ts'
-import { startQuickLocalnet } from '../support/localnet.ts'
-import { endSocket } from '../support/web3js.ts'
+import { endSocket } from '../support/gateway/web3js.ts'
+import { startQuickLocalnet } from '../support/solana/localnet.ts'
 
 // A CommonJS package that exports Wallet only to require.
 const anchor = createRequire(import.meta.url)('@coral-xyz/anchor') as typeof Anchor

@@ -4,8 +4,8 @@ import { after, before, describe, it } from 'node:test'
 import * as web3 from '@solana/web3.js'
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../src/localnet/chain/addresses.ts'
 import { parseAccountFile } from '../../src/localnet/genesis/fixtures.ts'
-import { startTestServer, type TestServer } from '../support/rpc-server.ts'
-import { base64, type Context, key, openRpcWallet, type RpcWallet } from '../support/rpc-wallet.ts'
+import { startTestServer, type TestServer } from '../support/solana/rpc-server.ts'
+import { base64, type Context, key, openRpcWallet, type RpcWallet } from '../support/solana/rpc-wallet.ts'
 
 type AccountInfo = { lamports: number; owner: string; space: number; rentEpoch: bigint | number; data: unknown }
 type VoteInfo = {

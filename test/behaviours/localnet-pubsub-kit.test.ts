@@ -5,8 +5,8 @@ import {
   checkTransferNotifications,
   createKitFlows,
   type KitFlows,
-} from '../support/kit-flows.ts'
-import { startQuickLocalnet } from '../support/localnet.ts'
+} from '../support/gateway/kit-flows.ts'
+import { startQuickLocalnet } from '../support/solana/localnet.ts'
 
 /** Unmodified kit with every subscription it supports. */
 describe('@solana/kit over PubSub', () => {

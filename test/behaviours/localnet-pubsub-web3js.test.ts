@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import * as web3 from '@solana/web3.js'
 import type { Localnet } from '../../src/localnet/service.ts'
-import { startQuickLocalnet, untilBlock } from '../support/localnet.ts'
-import { endSocket } from '../support/web3js.ts'
+import { endSocket } from '../support/gateway/web3js.ts'
+import { startQuickLocalnet, untilBlock } from '../support/solana/localnet.ts'
 
 const SOL = web3.LAMPORTS_PER_SOL
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { after, before, describe, it } from 'node:test'
-import { startTestServer, type TestServer } from '../support/rpc-server.ts'
+import { startTestServer, type TestServer } from '../support/solana/rpc-server.ts'
 
 /** Framing as jsonrpc-core 18 does it under Agave: HTTP 200 for every JSON-RPC error, plain text for the rest. */
 describe('localnet JSON-RPC framing', () => {

@@ -5,8 +5,8 @@ import { after, before, describe, it } from 'node:test'
 import * as web3 from '@solana/web3.js'
 import { createSeededRandom, type Random, randomInt } from '../../src/core/random.ts'
 import { RPC_METHODS } from '../../src/localnet/rpc/dispatch.ts'
-import { repeatsOf, seedOf } from '../support/property.ts'
-import { startTestServer, type TestServer } from '../support/rpc-server.ts'
+import { repeatsOf, seedOf } from '../support/process/property.ts'
+import { startTestServer, type TestServer } from '../support/solana/rpc-server.ts'
 
 const BODIES = repeatsOf({ short: 2000, full: 100_000 })
 const IN_FLIGHT = 8

@@ -27,7 +27,7 @@ import {
 } from '@solana/kit'
 import { getAddMemoInstruction } from '@solana-program/memo'
 import { getTransferSolInstruction } from '@solana-program/system'
-import { startTestServer, type TestServer } from '../support/rpc-server.ts'
+import { startTestServer, type TestServer } from '../support/solana/rpc-server.ts'
 
 const SOL = 1_000_000_000n
 const TOO_FAR = 2n ** 53n - 1n

@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test'
 import { type Address, address, createNoopSigner, type Instruction, isSignerRole, isWritableRole } from '@solana/kit'
 import * as web3 from '@solana/web3.js'
 import * as token from '@solana-program/token'
-import { startTestServer, type TestServer } from '../support/rpc-server.ts'
+import { startTestServer, type TestServer } from '../support/solana/rpc-server.ts'
 
 const SOL = web3.LAMPORTS_PER_SOL
 const TOKEN_PROGRAM = new web3.PublicKey(token.TOKEN_PROGRAM_ADDRESS)

@@ -5,9 +5,9 @@ import { secureRandom } from '../../src/platform/process/random.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import { startLocalnetProcess } from '../../src/processes/localnet.ts'
-import { ALONE, sluice, temporaryFolder } from '../support/cli.ts'
-import { sluiceHere } from '../support/cli-in-process.ts'
-import { serve } from '../support/serve.ts'
+import { sluiceHere } from '../support/cli/in-process.ts'
+import { ALONE, sluice, temporaryFolder } from '../support/cli/run.ts'
+import { serve } from '../support/process/serve.ts'
 
 const anyPort = { host: '127.0.0.1', port: 0 }
 

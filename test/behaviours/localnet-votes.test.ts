@@ -4,7 +4,7 @@ import { after, before, describe, it } from 'node:test'
 import * as web3 from '@solana/web3.js'
 import type { Localnet } from '../../src/localnet/service.ts'
 import { encodeBase58 } from '../../src/solana/crypto/base58.ts'
-import { startQuickLocalnet, untilBlock } from '../support/localnet.ts'
+import { startQuickLocalnet, untilBlock } from '../support/solana/localnet.ts'
 
 const require = createRequire(import.meta.url)
 const { default: Yellowstone } = require('@triton-one/yellowstone-grpc')

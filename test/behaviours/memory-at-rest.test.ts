@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { temporaryFolder } from '../support/cli.ts'
-import { serve } from '../support/serve.ts'
-import { memoryKinds, treeMemory } from '../support/tree-memory.ts'
+import { temporaryFolder } from '../support/cli/run.ts'
+import { memoryKinds, treeMemory } from '../support/machine/tree-memory.ts'
+import { serve } from '../support/process/serve.ts'
 
 const LAUNCHER = join(import.meta.dirname, '../../sluice')
 /** All services with the embedded chain. A start takes about 420 MB, or 480 where it compiles; `bench/memory.ts` measures the hours after it. */

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { renameSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { test } from 'node:test'
-import { temporaryFolder } from '../support/cli.ts'
-import { serve } from '../support/serve.ts'
+import { temporaryFolder } from '../support/cli/run.ts'
+import { serve } from '../support/process/serve.ts'
 
 const NO_MEMORY = '{"error":"no-memory","message":"the server is at its memory limit; retry"}'
 const CALL = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' }
@@ -56,7 +56,7 @@ test('stream servers refuse new connections at 80 % of residentBytesMax, call se
       SLUICE_MEMORY__RESIDENT_BYTES_MAX: String(ceiling),
       SLUICE_EXECUTION__ENABLED: 'true',
       SLUICE_INDEXER__ENABLED: 'true',
-      NODE_OPTIONS: `--import ${new URL('../support/resident-bytes.ts', import.meta.url).href}`,
+      NODE_OPTIONS: `--import ${new URL('../support/machine/resident-bytes.ts', import.meta.url).href}`,
       TEST_RESIDENT_BYTES_FILE: home.file('resident'),
     },
   })

@@ -8,7 +8,7 @@ import { until } from '../../src/platform/process/test-wait.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import { createMetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
 import { openMemoryGuard } from '../../src/processes/compose/process/memory.ts'
-import type { MemoryThreadData } from '../support/memory-thread.ts'
+import type { MemoryThreadData } from '../support/process/memory-thread.ts'
 
 const MIB = 2 ** 20
 
@@ -16,7 +16,7 @@ type Report = { readonly pressure: string; readonly collections: number }
 
 function startMemoryThread(memory: SharedArrayBuffer, thread: number) {
   const data: MemoryThreadData = { memory, thread }
-  const worker = new Worker(new URL('../support/memory-thread.ts', import.meta.url), { workerData: data })
+  const worker = new Worker(new URL('../support/process/memory-thread.ts', import.meta.url), { workerData: data })
   return {
     /** Makes the thread hold so many bytes, if given. */
     async ask(bytes?: number): Promise<Report> {

@@ -5,8 +5,8 @@ import { test } from 'node:test'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { startFakeNode } from '../faults/fake-node.ts'
 import { callGateway } from '../faults/gateway-rig.ts'
-import { FREE_PLAN, type ServedGateway, startServedGateway } from '../support/served-gateway.ts'
-import { openWsTestClient } from '../support/ws-test-client.ts'
+import { FREE_PLAN, type ServedGateway, startServedGateway } from '../support/gateway/served.ts'
+import { openWsTestClient } from '../support/gateway/ws-client.ts'
 
 const table = (nodes: readonly object[]) =>
   nodes

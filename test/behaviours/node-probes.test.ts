@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { startFakeNode } from '../faults/fake-node.ts'
-import { rawPost } from '../support/raw-post.ts'
-import { startServedGateway } from '../support/served-gateway.ts'
+import { rawPost } from '../support/gateway/raw-post.ts'
+import { startServedGateway } from '../support/gateway/served.ts'
 
 const PROBES = 6
 const CALL = '{"jsonrpc":"2.0","id":1,"method":"getBalance","params":[]}'

@@ -5,8 +5,8 @@ import { serveUnary } from '../../src/platform/grpc/unary.ts'
 import { GetVersionResponseSchema } from '../../src/solana/gen/geyser_pb.ts'
 import { encodeMessage } from '../../src/solana/geyser/protobuf.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
-import { temporaryFolder } from '../support/cli.ts'
-import { sluiceHere } from '../support/cli-in-process.ts'
+import { sluiceHere } from '../support/cli/in-process.ts'
+import { temporaryFolder } from '../support/cli/run.ts'
 
 /** The JSON fields of the command. */
 type Row = { node: string; endpoint: string; ok: boolean; took_ms: number; message: string }

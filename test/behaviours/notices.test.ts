@@ -7,8 +7,8 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { sluice, temporaryFolder } from '../support/cli.ts'
-import { serve } from '../support/serve.ts'
+import { sluice, temporaryFolder } from '../support/cli/run.ts'
+import { serve } from '../support/process/serve.ts'
 
 const SECRET = `whsec_${Buffer.from('a secret of the operator').toString('base64')}`
 

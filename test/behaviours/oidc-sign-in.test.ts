@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { OidcOptions } from '../../src/admin/oidc/options.ts'
 import { CSRF_HEADER } from '../../src/contract/admin-routes.ts'
-import { CLIENT_SECRET, startTestAdmin } from '../support/admin.ts'
-import { CALLBACK, LOGIN, readSession } from '../support/hostile-issuer.ts'
-import { createCookieJar, type OidcClient, startOidcIssuer } from '../support/oidc-issuer.ts'
-import { type OidcRig, startOidcRig } from '../support/oidc-rig.ts'
+import { CALLBACK, LOGIN, readSession } from '../support/admin/hostile-issuer.ts'
+import { createCookieJar, type OidcClient, startOidcIssuer } from '../support/admin/oidc-issuer.ts'
+import { type OidcRig, startOidcRig } from '../support/admin/oidc-rig.ts'
+import { CLIENT_SECRET, startTestAdmin } from '../support/admin/start.ts'
 
 const PEOPLE = {
   ann: { name: 'Ann Owner', groups: ['staff', 'bosses'] },

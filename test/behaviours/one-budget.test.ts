@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { createRequire } from 'node:module'
 import { it } from 'node:test'
 import { WebSocket } from 'ws'
-import { startGateway } from '../support/gateway.ts'
-import { startQuickLocalnet } from '../support/localnet.ts'
+import { startGateway } from '../support/gateway/start.ts'
+import { startQuickLocalnet } from '../support/solana/localnet.ts'
 
 // A CommonJS package whose default export is the client.
 const { default: Yellowstone } = createRequire(import.meta.url)('@triton-one/yellowstone-grpc') as {

@@ -5,8 +5,8 @@ import { WebSocket } from 'ws'
 import { openControlClient } from '../../src/platform/process/control-client.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import type { ControlProtocol } from '../../src/processes/compose/process/control-protocol.ts'
-import { temporaryFolder } from '../support/cli.ts'
-import { serve } from '../support/serve.ts'
+import { temporaryFolder } from '../support/cli/run.ts'
+import { serve } from '../support/process/serve.ts'
 
 test('the control socket lists every open connection and can close one', async () => {
   await using home = await temporaryFolder()

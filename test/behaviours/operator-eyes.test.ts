@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { after, before, test } from 'node:test'
-import { BARE_ENV, CLI, sluice, temporaryFolder } from '../support/cli.ts'
-import { type Served, serve } from '../support/serve.ts'
+import { BARE_ENV, CLI, sluice, temporaryFolder } from '../support/cli/run.ts'
+import { type Served, serve } from '../support/process/serve.ts'
 
 /** `sluice top`, `status --watch` and `logs tail` beside a real process with a little traffic. */
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { temporaryFolder } from '../support/cli.ts'
-import { sluiceHere } from '../support/cli-in-process.ts'
-import { makeRingSnapshots } from '../support/ring-snapshots.ts'
+import { sluiceHere } from '../support/cli/in-process.ts'
+import { temporaryFolder } from '../support/cli/run.ts'
+import { makeRingSnapshots } from '../support/execution/ring-snapshots.ts'
 
 test('recording into a missing folder is one error with a fix', async () => {
   await using home = await temporaryFolder()

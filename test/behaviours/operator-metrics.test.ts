@@ -3,9 +3,9 @@ import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { temporaryFolder } from '../support/cli.ts'
-import { freePort } from '../support/free-ports.ts'
-import { serve } from '../support/serve.ts'
+import { temporaryFolder } from '../support/cli/run.ts'
+import { freePort } from '../support/machine/free-ports.ts'
+import { serve } from '../support/process/serve.ts'
 
 test('promtool accepts /metrics in both formats', async () => {
   await using home = await temporaryFolder()

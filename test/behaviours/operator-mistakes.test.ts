@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { chmodSync, writeFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { temporaryFolder } from '../support/cli.ts'
-import { sluiceHere } from '../support/cli-in-process.ts'
+import { sluiceHere } from '../support/cli/in-process.ts'
+import { temporaryFolder } from '../support/cli/run.ts'
 
 /** Typing errors of an operator: each gets a message and a fix. */
 type Mistake = { readonly typed: string; readonly code: number; readonly wrong: RegExp; readonly fix: RegExp }

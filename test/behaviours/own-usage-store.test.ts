@@ -4,11 +4,11 @@ import { test } from 'node:test'
 import pg from 'pg'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { startFakeNode } from '../faults/fake-node.ts'
-import { temporaryFolder } from '../support/cli.ts'
-import { sluiceHere } from '../support/cli-in-process.ts'
-import { startPostgres } from '../support/postgres.ts'
-import { serve } from '../support/serve.ts'
-import { FREE_PLAN } from '../support/served-gateway.ts'
+import { sluiceHere } from '../support/cli/in-process.ts'
+import { temporaryFolder } from '../support/cli/run.ts'
+import { FREE_PLAN } from '../support/gateway/served.ts'
+import { startPostgres } from '../support/machine/postgres.ts'
+import { serve } from '../support/process/serve.ts'
 
 const REPORTS = 30
 

@@ -3,8 +3,8 @@ import { after, before, describe, test } from 'node:test'
 import { accountRecord, shredsReport, usageReport, whoamiRecord } from '../../src/contract/schemas/customer.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
-import { rawPost } from '../support/raw-post.ts'
-import { type ServedGateway, startServedGateway } from '../support/served-gateway.ts'
+import { rawPost } from '../support/gateway/raw-post.ts'
+import { type ServedGateway, startServedGateway } from '../support/gateway/served.ts'
 
 const CALLS = { getBalance: 17, getSlot: 5 }
 const WORKERS = 2

@@ -5,8 +5,8 @@ import { WebSocket } from 'ws'
 import { GrpcCode } from '../../src/platform/grpc/status.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { startFakeNode } from '../faults/fake-node.ts'
-import { openStream, SUBSCRIBE, tokenMetadata } from '../support/grpc-gateway.ts'
-import { startServedGateway } from '../support/served-gateway.ts'
+import { openStream, SUBSCRIBE, tokenMetadata } from '../support/gateway/grpc.ts'
+import { startServedGateway } from '../support/gateway/served.ts'
 
 /** In real time; the guarantee is 5 s, and a busy test machine gets twice that. */
 const CUT_WITHIN_MS = 10_000

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { temporaryFolder } from '../support/cli.ts'
-import { sluiceHere } from '../support/cli-in-process.ts'
-import { serve } from '../support/serve.ts'
+import { sluiceHere } from '../support/cli/in-process.ts'
+import { temporaryFolder } from '../support/cli/run.ts'
+import { serve } from '../support/process/serve.ts'
 
 /** Addresses for customers: configured, or those of a loopback listener; never made up. */
 

@@ -4,10 +4,10 @@ import { createSeededRandom } from '../../src/core/random.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import type { StreamOutcome } from '../../src/platform/quic/send-streams.ts'
 import { startUdpFaultProxy } from '../faults/udp-fault-proxy.ts'
-import { CADDY, hasCaddy, startCaddyPeer } from '../support/caddy-peer.ts'
-import { seedOf } from '../support/property.ts'
-import { connectQuic, numberedStream, QUIC_CLIENT, sendMany } from '../support/quic-client.ts'
-import { quicIdentity } from '../support/quic-identity.ts'
+import { seedOf } from '../support/process/property.ts'
+import { CADDY, hasCaddy, startCaddyPeer } from '../support/sender/caddy-peer.ts'
+import { connectQuic, numberedStream, QUIC_CLIENT, sendMany } from '../support/sender/quic-client.ts'
+import { quicIdentity } from '../support/sender/quic-identity.ts'
 
 const withCaddy = { skip: hasCaddy ? false : 'no caddy is installed' }
 /** Its limit of unidirectional streams; since it reads none of them, it never grants more. */

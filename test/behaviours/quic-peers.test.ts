@@ -4,9 +4,9 @@ import { createSeededRandom } from '../../src/core/random.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import type { StreamOutcome } from '../../src/platform/quic/send-streams.ts'
 import { startUdpFaultProxy } from '../faults/udp-fault-proxy.ts'
-import { isFull, seedOf } from '../support/property.ts'
-import { connectQuic, numberedStream, sendMany } from '../support/quic-client.ts'
-import { hasPeer, makeClientCertificate, type PeerKind, startQuicPeer } from '../support/quic-peer.ts'
+import { isFull, seedOf } from '../support/process/property.ts'
+import { connectQuic, numberedStream, sendMany } from '../support/sender/quic-client.ts'
+import { hasPeer, makeClientCertificate, type PeerKind, startQuicPeer } from '../support/sender/quic-peer.ts'
 
 const KINDS: readonly PeerKind[] = ['deno', 'bun']
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, it } from 'node:test'
 import { WebSocket } from 'ws'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
-import { type Gateway, startGateway } from '../support/gateway.ts'
+import { type Gateway, startGateway } from '../support/gateway/start.ts'
 
 /** One call, and the next one after 100 seconds. */
 const ONE = 0.01

@@ -6,8 +6,8 @@ import { until } from '../../src/platform/process/test-wait.ts'
 import { SubscribeRequestSchema } from '../../src/solana/gen/geyser_pb.ts'
 import { encodeMessage } from '../../src/solana/geyser/protobuf.ts'
 import { startFakeNode } from '../faults/fake-node.ts'
-import { startGateway } from '../support/gateway.ts'
-import { openStream, SUBSCRIBE, tokenMetadata } from '../support/grpc-gateway.ts'
+import { openStream, SUBSCRIBE, tokenMetadata } from '../support/gateway/grpc.ts'
+import { startGateway } from '../support/gateway/start.ts'
 
 type Line = Readonly<Record<string, unknown>> & { readonly msg: string }
 

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { openListener } from '../../src/platform/net/listener.ts'
-import { sluice, temporaryFolder } from '../support/cli.ts'
-import { makeStore } from '../support/make-store.ts'
-import { serve } from '../support/serve.ts'
+import { sluice, temporaryFolder } from '../support/cli/run.ts'
+import { serve } from '../support/process/serve.ts'
+import { makeStore } from '../support/store/make-store.ts'
 
 for (const command of ['shreds', 'sender', 'gateway', 'indexer run', 'execution'] as const) {
   test(`a standalone ${command} process reloads: a changed value is in effect, an invalid file changes nothing`, async () => {

@@ -5,8 +5,8 @@ import { Client, credentials } from '@grpc/grpc-js'
 import { WebSocket } from 'ws'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { startFakeNode } from '../faults/fake-node.ts'
-import { openStream, SUBSCRIBE, tokenMetadata } from '../support/grpc-gateway.ts'
-import { startServedGateway } from '../support/served-gateway.ts'
+import { openStream, SUBSCRIBE, tokenMetadata } from '../support/gateway/grpc.ts'
+import { startServedGateway } from '../support/gateway/served.ts'
 
 type Line = Readonly<Record<string, unknown>>
 

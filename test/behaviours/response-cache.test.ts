@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { BUILT_IN_PLANS } from '../../src/access/plan.ts'
 import { startFakeNode } from '../faults/fake-node.ts'
-import { startGateway } from '../support/gateway.ts'
+import { startGateway } from '../support/gateway/start.ts'
 
 const CACHE = { bytesMax: 1024 * 1024, entriesMax: 100, responseBytesMax: 512 * 1024 }
 const BLOCK = '{"blockhash":"x","rewards":[18446744073709551615]}'

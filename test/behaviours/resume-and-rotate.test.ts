@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type CliResult, temporaryFolder } from '../support/cli.ts'
-import { sluiceHere } from '../support/cli-in-process.ts'
+import { sluiceHere } from '../support/cli/in-process.ts'
+import { type CliResult, temporaryFolder } from '../support/cli/run.ts'
 
 type Home = AsyncDisposable & { run(...words: string[]): Promise<CliResult> }
 

@@ -10,8 +10,8 @@ import { startRingWriter } from '../../src/localnet/ring/writer-service.ts'
 import { makeTestFolder } from '../../src/platform/files/test-folder.ts'
 import { createLogger } from '../../src/platform/telemetry/logger.ts'
 import { recordedDataFolder, skipWithoutRecordedData } from '../recorded-data.ts'
-import { sluiceHere } from '../support/cli-in-process.ts'
-import { createTestRing, fillTestRing, type TestRing, writeRingFiles } from '../support/ring-snapshots.ts'
+import { sluiceHere } from '../support/cli/in-process.ts'
+import { createTestRing, fillTestRing, type TestRing, writeRingFiles } from '../support/execution/ring-snapshots.ts'
 
 type Line = Record<string, unknown> & {
   block_number?: number

@@ -6,10 +6,10 @@ import fc from 'fast-check'
 import { createSeededRandom } from '../../src/core/random.ts'
 import { seedFor } from '../../src/core/test-seed.ts'
 import { makeTestFolder } from '../../src/platform/files/test-folder.ts'
-import { sluiceHere } from '../support/cli-in-process.ts'
-import { type RandomRingOptions, writeRandomRing } from '../support/random-ring.ts'
-import { foldReference, type ReferenceFold } from '../support/reference-fold.ts'
-import { readReferenceRing } from '../support/reference-ring.ts'
+import { sluiceHere } from '../support/cli/in-process.ts'
+import { type RandomRingOptions, writeRandomRing } from '../support/execution/random-ring.ts'
+import { foldReference, type ReferenceFold } from '../support/execution/reference-fold.ts'
+import { readReferenceRing } from '../support/execution/reference-ring.ts'
 
 type Top = { key: string | [string, string]; count: number }[]
 type TopLine = {

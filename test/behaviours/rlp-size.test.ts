@@ -19,7 +19,7 @@ import { openReader } from '../../src/evm/ring/test-ring.ts'
 import { blockRlpBytes } from '../../src/evm/rlp-size.ts'
 import { addressOf, slotOf } from '../../src/evm/test-block.ts'
 import { recordedDataFolder, skipWithoutRecordedData } from '../recorded-data.ts'
-import { checkProperty } from '../support/property.ts'
+import { checkProperty } from '../support/process/property.ts'
 
 /** Compared with encodings of viem, an independent implementation. */
 

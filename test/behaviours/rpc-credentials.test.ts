@@ -5,7 +5,7 @@ import { setCustomerState } from '../../src/access/provisioning/customers.ts'
 import { cancelSubscription, suspendSubscription } from '../../src/access/provisioning/subscriptions.ts'
 import { revokeTokens, rotateToken } from '../../src/access/provisioning/tokens.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
-import { type Gateway, startGateway } from '../support/gateway.ts'
+import { type Gateway, startGateway } from '../support/gateway/start.ts'
 
 type Response = {
   status: number

@@ -6,7 +6,7 @@ import { FREE_REFUSALS } from '../../src/access/free-refusals.ts'
 import { GZIP_BODY_BYTES_MIN } from '../../src/gateway/rpc/response-encoding.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
-import { type Gateway, startGateway } from '../support/gateway.ts'
+import { type Gateway, startGateway } from '../support/gateway/start.ts'
 
 const CALL = '{"jsonrpc":"2.0","id":1,"method":"getBalance","params":["ä"]}'
 

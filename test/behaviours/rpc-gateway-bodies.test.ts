@@ -7,7 +7,7 @@ import { connect as connectTls } from 'node:tls'
 import { BUILT_IN_PLANS } from '../../src/access/plan.ts'
 import { makeTestCert } from '../../src/platform/net/test-cert.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { startGateway } from '../support/gateway.ts'
+import { startGateway } from '../support/gateway/start.ts'
 
 const CLIENTS = 16
 const ROUNDS = 12

@@ -7,9 +7,9 @@ import { createDefaultRpcTransport, createSolanaRpcFromTransport } from '@solana
 import { Connection } from '@solana/web3.js'
 import { BUILT_IN_PLANS } from '../../src/access/plan.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
-import { type Gateway, startGateway } from '../support/gateway.ts'
-import { startQuickLocalnet } from '../support/localnet.ts'
-import { endSocket } from '../support/web3js.ts'
+import { type Gateway, startGateway } from '../support/gateway/start.ts'
+import { endSocket } from '../support/gateway/web3js.ts'
+import { startQuickLocalnet } from '../support/solana/localnet.ts'
 
 const TINY = { ...BUILT_IN_PLANS.starter, unitsPerSecond: 1, sendsPerSecond: 1, batchItems: 10 }
 

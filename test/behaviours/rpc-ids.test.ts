@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { BUILT_IN_PLANS } from '../../src/access/plan.ts'
 import { startFakeNode } from '../faults/fake-node.ts'
-import { startGateway } from '../support/gateway.ts'
-import { startPubSubNode } from '../support/pubsub-node.ts'
-import { startWsGateway } from '../support/ws-gateway.ts'
+import { startGateway } from '../support/gateway/start.ts'
+import { startWsGateway } from '../support/gateway/ws.ts'
+import { startPubSubNode } from '../support/solana/pubsub-node.ts'
 
 /** Ids whose bytes a node that parses and serializes JSON changes, ids that a node does not accept, and usual ones. */
 const IDS = [

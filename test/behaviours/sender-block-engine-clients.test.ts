@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { encodeBase58 } from '../../src/solana/crypto/base58.ts'
-import { startChainAndSender, tipped, walletOf } from '../support/sender.ts'
+import { startChainAndSender, tipped, walletOf } from '../support/sender/start.ts'
 
 type Reply = { result?: unknown; error?: { code: number; message: string; data?: Record<string, unknown> } }
 

@@ -3,9 +3,9 @@ import { execFile } from 'node:child_process'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
 import { makeTestFolder } from '../../src/platform/files/test-folder.ts'
-import type { SmallDiskSenderReport } from '../support/sender-on-small-disk.ts'
+import type { SmallDiskSenderReport } from '../support/sender/on-small-disk.ts'
 
-const PROGRAM = new URL('../support/sender-on-small-disk.ts', import.meta.url).pathname
+const PROGRAM = new URL('../support/sender/on-small-disk.ts', import.meta.url).pathname
 
 test('on a full disk refuses every transaction with not-recorded', async () => {
   using folder = makeTestFolder()

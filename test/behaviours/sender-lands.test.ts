@@ -19,7 +19,7 @@ import { until } from '../../src/platform/process/test-wait.ts'
 import { decodeBase58, encodeBase58 } from '../../src/solana/crypto/base58.ts'
 import { signEd25519 } from '../../src/solana/crypto/ed25519.ts'
 import { SYSTEM_PROGRAM, transferInstruction } from '../../src/solana/transaction/build.ts'
-import { encodeParsedTransaction } from '../support/encode-transaction.ts'
+import { endSocket } from '../support/gateway/web3js.ts'
 import {
   MEMO_PROGRAM,
   MIN_TIP,
@@ -31,8 +31,8 @@ import {
   tipInstruction,
   tipped,
   walletOf,
-} from '../support/sender.ts'
-import { endSocket } from '../support/web3js.ts'
+} from '../support/sender/start.ts'
+import { encodeParsedTransaction } from '../support/solana/encode-transaction.ts'
 
 /** The seed of a wallet of `walletOf`. */
 function seedOf(n: number): Uint8Array {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isFull } from '../support/property.ts'
-import { startLoadProcess } from '../support/sender-load-process.ts'
-import { type SenderProcess, startSenderNode, startSenderProcess } from '../support/sender-process.ts'
+import { isFull } from '../support/process/property.ts'
+import { startLoadProcess } from '../support/sender/load-process.ts'
+import { type SenderProcess, startSenderNode, startSenderProcess } from '../support/sender/process.ts'
 
 const ADDRESSES = isFull ? 50 : 12
 const SECONDS = isFull ? 30 : 2

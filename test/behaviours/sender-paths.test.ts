@@ -5,9 +5,9 @@ import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { encodeBase58 } from '../../src/solana/crypto/base58.ts'
-import { startQuickLocalnet } from '../support/localnet.ts'
-import { hasPeer, startQuicPeer } from '../support/quic-peer.ts'
-import { fund, nodeOf, signatureOf, startTestSender, tipped, walletOf } from '../support/sender.ts'
+import { hasPeer, startQuicPeer } from '../support/sender/quic-peer.ts'
+import { fund, nodeOf, signatureOf, startTestSender, tipped, walletOf } from '../support/sender/start.ts'
+import { startQuickLocalnet } from '../support/solana/localnet.ts'
 
 const NOWHERE = 'http://127.0.0.1:9'
 

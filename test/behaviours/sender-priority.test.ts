@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { sluice } from '../support/cli.ts'
-import { startSenderNode, startSenderProcess } from '../support/sender-process.ts'
+import { sluice } from '../support/cli/run.ts'
+import { startSenderNode, startSenderProcess } from '../support/sender/process.ts'
 
 const RAISED = -9
 const isRoot = process.getuid?.() === 0

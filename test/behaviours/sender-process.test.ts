@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { makeTestFolder } from '../../src/platform/files/test-folder.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { sluice } from '../support/cli.ts'
-import { post, type ReceiptBody, signatureOf, TIP_ACCOUNTS, tipped, walletOf } from '../support/sender.ts'
-import { sendTransactionBody } from '../support/sender-load.ts'
-import { NODE_BLOCKHASH } from '../support/sender-node.ts'
-import { startSenderNode, startSenderProcess } from '../support/sender-process.ts'
+import { sluice } from '../support/cli/run.ts'
+import { sendTransactionBody } from '../support/sender/load.ts'
+import { NODE_BLOCKHASH } from '../support/sender/node.ts'
+import { startSenderNode, startSenderProcess } from '../support/sender/process.ts'
+import { post, type ReceiptBody, signatureOf, TIP_ACCOUNTS, tipped, walletOf } from '../support/sender/start.ts'
 
 const receiptOf = async (url: string, wire: Uint8Array) => {
   const response = await fetch(`${url}/v1/transactions/${signatureOf(wire)}?wait=10`)

@@ -10,9 +10,9 @@ import { parseSenderOptions } from '../../src/sender/options.ts'
 import type { Job } from '../../src/sender/receipts/receipt.ts'
 import { encodeBase58 } from '../../src/solana/crypto/base58.ts'
 import { startUdpFaultProxy } from '../faults/udp-fault-proxy.ts'
-import { seedOf } from '../support/property.ts'
-import { QUIC_CLIENT } from '../support/quic-client.ts'
-import { hasPeer, startQuicPeer } from '../support/quic-peer.ts'
+import { seedOf } from '../support/process/property.ts'
+import { QUIC_CLIENT } from '../support/sender/quic-client.ts'
+import { hasPeer, startQuicPeer } from '../support/sender/quic-peer.ts'
 
 const withDeno = { skip: hasPeer('deno') ? false : 'no deno for this machine is installed' }
 const TRANSACTIONS = 600

@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import { createSolanaRpc } from '@solana/kit'
 import { decodeBase58, encodeBase58 } from '../../src/solana/crypto/base58.ts'
 import { buildLegacyMessage, signMessage } from '../../src/solana/transaction/build.ts'
+import { openSenderLoad, sendTransactionBody } from '../support/sender/load.ts'
 import {
   MIN_TIP,
   post,
@@ -14,8 +15,7 @@ import {
   tipInstruction,
   tipped,
   walletOf,
-} from '../support/sender.ts'
-import { openSenderLoad, sendTransactionBody } from '../support/sender-load.ts'
+} from '../support/sender/start.ts'
 
 const RELAXED = { perAddressPerSecond: 1000, perAddressBurst: 1000, perPayerPerSecond: 1000, perPayerBurst: 1000 }
 

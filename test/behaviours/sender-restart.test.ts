@@ -8,8 +8,8 @@ import type { AppendFile } from '../../src/platform/files/append.ts'
 import { makeTestFolder } from '../../src/platform/files/test-folder.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { encodeBase58 } from '../../src/solana/crypto/base58.ts'
-import { startQuickLocalnet } from '../support/localnet.ts'
-import { fund, nodeOf, signatureOf, startTestSender, tipped, walletOf } from '../support/sender.ts'
+import { fund, nodeOf, signatureOf, startTestSender, tipped, walletOf } from '../support/sender/start.ts'
+import { startQuickLocalnet } from '../support/solana/localnet.ts'
 
 test('a restart loses no accepted transaction silently', async () => {
   using folder = makeTestFolder()

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { sluice, temporaryFolder } from '../support/cli.ts'
-import { serve } from '../support/serve.ts'
+import { sluice, temporaryFolder } from '../support/cli/run.ts'
+import { serve } from '../support/process/serve.ts'
 
 test('sluice serve creates tip accounts once and shows the same ones over HTTP, on the handover card and on the command line', async () => {
   await using home = await temporaryFolder()

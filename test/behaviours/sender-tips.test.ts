@@ -4,8 +4,7 @@ import { test } from 'node:test'
 import { makeTestFolder } from '../../src/platform/files/test-folder.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { encodeBase58 } from '../../src/solana/crypto/base58.ts'
-import { sluiceHere } from '../support/cli-in-process.ts'
-import { startQuickLocalnet } from '../support/localnet.ts'
+import { sluiceHere } from '../support/cli/in-process.ts'
 import {
   fund,
   MIN_TIP,
@@ -15,7 +14,8 @@ import {
   TIP_ACCOUNTS,
   tipped,
   walletOf,
-} from '../support/sender.ts'
+} from '../support/sender/start.ts'
+import { startQuickLocalnet } from '../support/solana/localnet.ts'
 
 /** Tips of landed transactions are counted for good, once, over restarts of the sender. */
 

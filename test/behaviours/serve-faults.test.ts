@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { temporaryFolder } from '../support/cli.ts'
-import { serve } from '../support/serve.ts'
+import { temporaryFolder } from '../support/cli/run.ts'
+import { serve } from '../support/process/serve.ts'
 
-const REPORT_PORTS = { NODE_OPTIONS: `--import=${join(import.meta.dirname, '../support/report-ports.ts')}` }
+const REPORT_PORTS = { NODE_OPTIONS: `--import=${join(import.meta.dirname, '../support/machine/report-ports.ts')}` }
 const PORT = /a port is opened/
 
 /** Each alone prevents the start, and is in a section that starts after other services have opened their ports. */

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readlinkSync } from 'node:fs'
 import { test } from 'node:test'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { temporaryFolder } from '../support/cli.ts'
-import { SMALL } from '../support/serve.ts'
-import { onTerminal } from '../support/terminal.ts'
+import { temporaryFolder } from '../support/cli/run.ts'
+import { onTerminal } from '../support/cli/terminal.ts'
+import { SMALL } from '../support/process/serve.ts'
 
 type Home = Awaited<ReturnType<typeof temporaryFolder>>
 

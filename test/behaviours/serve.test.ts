@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { sluice, temporaryFolder } from '../support/cli.ts'
-import { SMALL, serve } from '../support/serve.ts'
+import { sluice, temporaryFolder } from '../support/cli/run.ts'
+import { SMALL, serve } from '../support/process/serve.ts'
 
 test('the first start shows a demo card once; the second re-uses the folder and shows no token', async () => {
   await using home = await temporaryFolder()

@@ -8,9 +8,9 @@ import { gunzipSync } from 'node:zlib'
 import { WebSocket } from 'ws'
 import { ERRORS, TOKEN_REFUSALS } from '../../src/contract/errors.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { startChromium } from '../support/chromium.ts'
-import { temporaryFolder } from '../support/cli.ts'
-import { type Served, serve } from '../support/serve.ts'
+import { temporaryFolder } from '../support/cli/run.ts'
+import { startChromium } from '../support/machine/chromium.ts'
+import { type Served, serve } from '../support/process/serve.ts'
 
 /** `/docs` on 8899 and 8443 of a whole `sluice serve`: the documents that errors and cards point to, without a token. */
 

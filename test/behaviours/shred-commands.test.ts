@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { temporaryFolder } from '../support/cli.ts'
-import { sluiceHere } from '../support/cli-in-process.ts'
-import { freePort } from '../support/free-ports.ts'
-import { type Served, serve } from '../support/serve.ts'
-import { openSink } from '../support/shreds.ts'
+import { sluiceHere } from '../support/cli/in-process.ts'
+import { temporaryFolder } from '../support/cli/run.ts'
+import { freePort } from '../support/machine/free-ports.ts'
+import { type Served, serve } from '../support/process/serve.ts'
+import { openSink } from '../support/shreds/rig.ts'
 
 /** `sluice serve` with its own chain and a customer. */
 const home = await temporaryFolder()

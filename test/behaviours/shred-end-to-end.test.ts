@@ -12,9 +12,9 @@ import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import { openUdpSender } from '../../src/platform/udp/sender.ts'
 import type { LeaderSchedule } from '../../src/shreds/service.ts'
 import { createListener } from '../../src/shreds/tools/listen.ts'
-import { onChainCell } from '../support/chain-cell.ts'
-import { CLI } from '../support/cli.ts'
-import { openSink, startRig } from '../support/shreds.ts'
+import { CLI } from '../support/cli/run.ts'
+import { openSink, startRig } from '../support/shreds/rig.ts'
+import { onChainCell } from '../support/solana/chain-cell.ts'
 
 const BLOCKS = 12
 

@@ -6,10 +6,10 @@ import { encodeBase58 } from '../../src/solana/crypto/base58.ts'
 import { encodeBlockMarker, encodeOpaqueMarker } from '../../src/solana/shred/block-marker.ts'
 import { encodeEntries } from '../../src/solana/shred/entry.ts'
 import { makeShreds } from '../../src/solana/shred/make.ts'
-import { archiveFile, ethernet, ipv4, pcapFile, pcapngFile, udpSegment } from '../support/captures.ts'
-import { temporaryFolder } from '../support/cli.ts'
-import { sluiceHere } from '../support/cli-in-process.ts'
-import { blockPackets, LEADER, LEADER_ID, VERSION } from '../support/shreds.ts'
+import { sluiceHere } from '../support/cli/in-process.ts'
+import { temporaryFolder } from '../support/cli/run.ts'
+import { archiveFile, ethernet, ipv4, pcapFile, pcapngFile, udpSegment } from '../support/shreds/captures.ts'
+import { blockPackets, LEADER, LEADER_ID, VERSION } from '../support/shreds/rig.ts'
 
 type Inspected = {
   format: string

@@ -4,8 +4,8 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { test } from 'node:test'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { CLI } from '../support/cli.ts'
-import { blockPackets, sendAll } from '../support/shreds.ts'
+import { CLI } from '../support/cli/run.ts'
+import { blockPackets, sendAll } from '../support/shreds/rig.ts'
 
 for (const [output, header] of [
   ['table', /^SLOT +DATA +CODING/],

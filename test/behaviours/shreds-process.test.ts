@@ -11,8 +11,8 @@ import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import { configSchema } from '../../src/processes/compose/config/config.ts'
 import { settingsOf } from '../../src/processes/compose/config/settings.ts'
 import { startShredsProcess } from '../../src/processes/shreds.ts'
-import { sluiceHere } from '../support/cli-in-process.ts'
-import { blockPackets, openSink, sendAll } from '../support/shreds.ts'
+import { sluiceHere } from '../support/cli/in-process.ts'
+import { blockPackets, openSink, sendAll } from '../support/shreds/rig.ts'
 
 test('the standalone process follows its store, relays, responds to the command line, and ends by drain', async () => {
   using folder = makeTestFolder()

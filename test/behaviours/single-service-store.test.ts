@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { existsSync, writeFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { temporaryFolder } from '../support/cli.ts'
-import { sluiceHere } from '../support/cli-in-process.ts'
-import { serve } from '../support/serve.ts'
+import { sluiceHere } from '../support/cli/in-process.ts'
+import { temporaryFolder } from '../support/cli/run.ts'
+import { serve } from '../support/process/serve.ts'
 
 const NODE = '[[upstreams.nodes]]\nname = "a"\nrpc = "http://127.0.0.1:1"\nallowPrivate = true\n'
 

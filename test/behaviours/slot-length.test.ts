@@ -3,10 +3,10 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { test } from 'node:test'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { sluice, temporaryFolder } from '../support/cli.ts'
-import { makeStore } from '../support/make-store.ts'
-import { serve } from '../support/serve.ts'
-import { blockPackets, sendAll } from '../support/shreds.ts'
+import { sluice, temporaryFolder } from '../support/cli/run.ts'
+import { serve } from '../support/process/serve.ts'
+import { blockPackets, sendAll } from '../support/shreds/rig.ts'
+import { makeStore } from '../support/store/make-store.ts'
 
 test('sluice serve learns the length of a slot from its nodes, and shows it in status and metrics', async () => {
   await using home = await temporaryFolder()

@@ -4,8 +4,8 @@ import { join, relative } from 'node:path'
 import { test } from 'node:test'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { STATE_FILES, stateFileOf } from '../../src/processes/compose/process/state-files.ts'
-import { temporaryFolder } from '../support/cli.ts'
-import { serve } from '../support/serve.ts'
+import { temporaryFolder } from '../support/cli/run.ts'
+import { serve } from '../support/process/serve.ts'
 
 /** Every service runs, on the embedded chains. */
 const ALL = {

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { temporaryFolder } from '../support/cli.ts'
-import { startPostgres } from '../support/postgres.ts'
-import { serve } from '../support/serve.ts'
+import { temporaryFolder } from '../support/cli/run.ts'
+import { startPostgres } from '../support/machine/postgres.ts'
+import { serve } from '../support/process/serve.ts'
 
 test('an unreachable shared store is reported as degraded, the process keeps serving, and recovery is reported', async () => {
   await using database = await startPostgres()

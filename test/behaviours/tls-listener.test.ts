@@ -4,8 +4,8 @@ import { request } from 'node:https'
 import { test } from 'node:test'
 import { makeTestCert } from '../../src/platform/net/test-cert.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { sluice, temporaryFolder } from '../support/cli.ts'
-import { SMALL, serve } from '../support/serve.ts'
+import { sluice, temporaryFolder } from '../support/cli/run.ts'
+import { SMALL, serve } from '../support/process/serve.ts'
 
 test('the operator listener serves TLS with the configured files, reloads renewed ones, and requires its bearer token', async () => {
   await using home = await temporaryFolder()

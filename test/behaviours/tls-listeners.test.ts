@@ -14,8 +14,8 @@ import { until } from '../../src/platform/process/test-wait.ts'
 import { SubscribeRequestSchema, SubscribeUpdateSchema } from '../../src/solana/gen/geyser_pb.ts'
 import { encodeMessage } from '../../src/solana/geyser/protobuf.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
-import { type Gateway, startGateway } from '../support/gateway.ts'
-import { openStream, PING, SUBSCRIBE, tokenMetadata, unary } from '../support/grpc-gateway.ts'
+import { openStream, PING, SUBSCRIBE, tokenMetadata, unary } from '../support/gateway/grpc.ts'
+import { type Gateway, startGateway } from '../support/gateway/start.ts'
 
 const LISTENERS = ['rpc', 'ws', 'grpc'] as const
 type Server = (typeof LISTENERS)[number]

@@ -18,11 +18,11 @@ import { secureRandom } from '../../src/platform/process/random.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import { createMetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
-import { startTestExecution, type TestExecution } from '../support/execution.ts'
-import { type Gateway, startGateway } from '../support/gateway.ts'
-import { PING, rawCall } from '../support/grpc-gateway.ts'
-import { AMPLE_HELD_BYTES } from '../support/held-bytes.ts'
-import { type IndexerAccount, subscribeIndexer } from '../support/indexer.ts'
+import { startTestExecution, type TestExecution } from '../support/execution/start.ts'
+import { PING, rawCall } from '../support/gateway/grpc.ts'
+import { AMPLE_HELD_BYTES } from '../support/gateway/held-bytes.ts'
+import { type Gateway, startGateway } from '../support/gateway/start.ts'
+import { type IndexerAccount, subscribeIndexer } from '../support/indexer/start.ts'
 
 const INTERFACES = ['rpc', 'ws', 'wsWithQuery', 'grpc', 'execution', 'executionWs', 'indexer'] as const
 type Interface = (typeof INTERFACES)[number]

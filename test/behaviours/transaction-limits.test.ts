@@ -4,10 +4,17 @@ import { decodeBase58 } from '../../src/solana/crypto/base58.ts'
 import { type SigningKey, signEd25519 } from '../../src/solana/crypto/ed25519.ts'
 import type { ParsedInstruction, ParsedTransaction } from '../../src/solana/transaction/types.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
-import { encodeParsedTransaction } from '../support/encode-transaction.ts'
-import { type Gateway, startGateway } from '../support/gateway.ts'
-import { createLookupTable } from '../support/lookup-table.ts'
-import { MEMO_PROGRAM, MIN_TIP, type SenderGiven, startChainAndSender, TIP_KEYS, walletOf } from '../support/sender.ts'
+import { type Gateway, startGateway } from '../support/gateway/start.ts'
+import {
+  MEMO_PROGRAM,
+  MIN_TIP,
+  type SenderGiven,
+  startChainAndSender,
+  TIP_KEYS,
+  walletOf,
+} from '../support/sender/start.ts'
+import { encodeParsedTransaction } from '../support/solana/encode-transaction.ts'
+import { createLookupTable } from '../support/solana/lookup-table.ts'
 
 const SYSTEM_PROGRAM = new Uint8Array(32)
 const PAYER = walletOf(0)

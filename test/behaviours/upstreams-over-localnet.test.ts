@@ -8,7 +8,7 @@ import { decodeMessage, encodeMessage } from '../../src/solana/geyser/protobuf.t
 import { upstreamRequest } from '../../src/upstreams/http-call.ts'
 import { createClientView } from '../../src/upstreams/pool/pool.ts'
 import { rpcBody, startRig } from '../faults/upstreams-rig.ts'
-import { startQuickLocalnet } from '../support/localnet.ts'
+import { startQuickLocalnet } from '../support/solana/localnet.ts'
 
 test('works with the three endpoints of a real node: calls, slots over WebSocket, updates over gRPC', async () => {
   await using localnet = await startQuickLocalnet()

@@ -4,10 +4,10 @@ import { once } from 'node:events'
 import { test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { temporaryFolder } from '../support/cli.ts'
-import { sluiceHere } from '../support/cli-in-process.ts'
-import { serve } from '../support/serve.ts'
-import { blockPackets, openSink, sendAll } from '../support/shreds.ts'
+import { sluiceHere } from '../support/cli/in-process.ts'
+import { temporaryFolder } from '../support/cli/run.ts'
+import { serve } from '../support/process/serve.ts'
+import { blockPackets, openSink, sendAll } from '../support/shreds/rig.ts'
 
 type UsageRow = {
   readonly subscription: string

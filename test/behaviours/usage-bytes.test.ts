@@ -6,9 +6,9 @@ import { WebSocket } from 'ws'
 import { frameMessage } from '../../src/platform/grpc/framing.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
-import { openStream, SUBSCRIBE, tokenMetadata } from '../support/grpc-gateway.ts'
-import { type ServedGateway, startServedGateway } from '../support/served-gateway.ts'
-import { openWsTestClient } from '../support/ws-test-client.ts'
+import { openStream, SUBSCRIBE, tokenMetadata } from '../support/gateway/grpc.ts'
+import { type ServedGateway, startServedGateway } from '../support/gateway/served.ts'
+import { openWsTestClient } from '../support/gateway/ws-client.ts'
 
 /** Enough that each of two threads gets some. */
 const CONNECTIONS = 8

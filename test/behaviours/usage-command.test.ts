@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { openStore } from '../../src/access/store/open.ts'
-import { temporaryFolder } from '../support/cli.ts'
-import { sluiceHere } from '../support/cli-in-process.ts'
-import { STORE_DEPS } from '../support/store-engines.ts'
+import { sluiceHere } from '../support/cli/in-process.ts'
+import { temporaryFolder } from '../support/cli/run.ts'
+import { STORE_DEPS } from '../support/store/engines.ts'
 
 const day = (text: string) => Date.parse(`${text}Z`)
 

@@ -1,13 +1,13 @@
 import { after, before, describe, it } from 'node:test'
 import type { Localnet } from '../../src/localnet/service.ts'
-import { type Gateway, startGateway } from '../support/gateway.ts'
 import {
   checkChainNotifications,
   checkTransferNotifications,
   createKitFlows,
   type KitFlows,
-} from '../support/kit-flows.ts'
-import { startQuickLocalnet } from '../support/localnet.ts'
+} from '../support/gateway/kit-flows.ts'
+import { type Gateway, startGateway } from '../support/gateway/start.ts'
+import { startQuickLocalnet } from '../support/solana/localnet.ts'
 
 /** Unmodified kit, which cannot set a header on a WebSocket: it uses a ticket. */
 describe('@solana/kit through the gateway with a ticket', () => {

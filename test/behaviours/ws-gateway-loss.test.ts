@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import { FIRST_ID } from '../../src/gateway/pubsub/subscriptions.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
-import { startWsGateway } from '../support/ws-gateway.ts'
+import { startWsGateway } from '../support/gateway/ws.ts'
 
 type Response = { id: unknown; result: never; error: { code: number; message: string; data: Record<string, unknown> } }
 type Reported = { method: string; params: { subscription: number; result: Record<string, never> } }

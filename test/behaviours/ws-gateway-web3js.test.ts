@@ -5,9 +5,9 @@ import { after, before, describe, it } from 'node:test'
 import { Connection } from '@solana/web3.js'
 import { WebSocket } from 'ws'
 import type { Localnet } from '../../src/localnet/service.ts'
-import { type Gateway, startGateway } from '../support/gateway.ts'
-import { startQuickLocalnet } from '../support/localnet.ts'
-import { endSocket } from '../support/web3js.ts'
+import { type Gateway, startGateway } from '../support/gateway/start.ts'
+import { endSocket } from '../support/gateway/web3js.ts'
+import { startQuickLocalnet } from '../support/solana/localnet.ts'
 
 /** web3.js 1.x cannot set headers on its WebSocket: which addresses it connects to, and what it gets there. */
 describe('web3.js over the gateway', () => {

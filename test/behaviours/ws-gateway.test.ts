@@ -8,7 +8,7 @@ import { revokeTokens } from '../../src/access/provisioning/tokens.ts'
 import { FIRST_ID } from '../../src/gateway/pubsub/subscriptions.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
-import { startWsGateway, type WsGateway } from '../support/ws-gateway.ts'
+import { startWsGateway, type WsGateway } from '../support/gateway/ws.ts'
 
 type Response = { id: unknown; result: never; error: { code: number; message: string; data: Record<string, unknown> } }
 

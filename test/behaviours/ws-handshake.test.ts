@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
-import { startTestExecution } from '../support/execution.ts'
-import { startPubSubNode } from '../support/pubsub-node.ts'
-import { OPCODE, openRawWs, rawFrame } from '../support/raw-ws.ts'
-import { startWsGateway, type WsGateway } from '../support/ws-gateway.ts'
+import { startTestExecution } from '../support/execution/start.ts'
+import { OPCODE, openRawWs, rawFrame } from '../support/gateway/raw-ws.ts'
+import { startWsGateway, type WsGateway } from '../support/gateway/ws.ts'
+import { startPubSubNode } from '../support/solana/pubsub-node.ts'
 
 type Endpoint = { readonly url: string; readonly headers: Record<string, string>; readonly request: string }
 

@@ -3,7 +3,7 @@ import { it } from 'node:test'
 import { BUILT_IN_PLANS } from '../../src/access/plan.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { startFakeNode } from '../faults/fake-node.ts'
-import { startWsGateway } from '../support/ws-gateway.ts'
+import { startWsGateway } from '../support/gateway/ws.ts'
 
 type Response = { id: number; error?: { code: number; data: Record<string, unknown> } }
 

@@ -5,7 +5,7 @@ import { after, before, describe, test } from 'node:test'
 import { WebSocket } from 'ws'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { NEEDS_CHROMIUM } from '../page/rig.ts'
-import { startChromium } from '../support/chromium.ts'
+import { startChromium } from '../support/machine/chromium.ts'
 import { AXE, inAllSizes, loaded, show, signIn } from './page-checks.ts'
 import { type ConsoleProcess, NEAR_SHARE, startConsoleProcess } from './rig.ts'
 

@@ -13,10 +13,10 @@ import type { ProductKey } from '../../src/contract/products.ts'
 import { openStateFolder } from '../../src/platform/files/state-folder.ts'
 import { machineId } from '../../src/processes/compose/process/machine-id.ts'
 import { VERSION } from '../../src/processes/compose/process/version.ts'
-import { startTestSink } from '../support/billing-sinks.ts'
-import { sluice, temporaryFolder } from '../support/cli.ts'
-import { type Served, serve } from '../support/serve.ts'
-import { CONTEXT, STORE_DEPS } from '../support/store-engines.ts'
+import { startTestSink } from '../support/admin/billing-sinks.ts'
+import { sluice, temporaryFolder } from '../support/cli/run.ts'
+import { type Served, serve } from '../support/process/serve.ts'
+import { CONTEXT, STORE_DEPS } from '../support/store/engines.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS

@@ -12,7 +12,7 @@ import { secureRandom } from '../../src/platform/process/random.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import { createMetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
-import { CLICKHOUSE_ADMIN, startClickHouse } from '../support/clickhouse.ts'
+import { CLICKHOUSE_ADMIN, startClickHouse } from '../support/indexer/clickhouse.ts'
 import { startFaultProxy } from './fault-proxy.ts'
 import { onBusyMachine } from './gateway-rig.ts'
 

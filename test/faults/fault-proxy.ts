@@ -3,7 +3,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net'
 import type { Clock } from '../../src/core/clock.ts'
 import { createSeededRandom, type Random } from '../../src/core/random.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
-import { freePort } from '../support/free-ports.ts'
+import { freePort } from '../support/machine/free-ports.ts'
 import { createStage, type Next, type Stage, type Toxic } from './toxics.ts'
 
 export type FaultProxyOptions = { readonly target: { readonly host: string; readonly port: number } }

@@ -3,11 +3,11 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { test } from 'node:test'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { startServedGateway } from '../support/served-gateway.ts'
+import { startServedGateway } from '../support/gateway/served.ts'
 import { startFakeNode } from './fake-node.ts'
 
 const CALL = '{"jsonrpc":"2.0","id":1,"method":"getBalance","params":[]}'
-const PRELOAD = new URL('../support/end-thread-on-signal.ts', import.meta.url).href
+const PRELOAD = new URL('../support/process/end-thread-on-signal.ts', import.meta.url).href
 const BACK_MS = 60_000
 
 test('the only gateway thread is not started again on a port that another process has taken meanwhile', async () => {

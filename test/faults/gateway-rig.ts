@@ -4,8 +4,8 @@ import type { Localnet } from '../../src/localnet/service.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import type { MetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
 import type { UpstreamsOptionsInput } from '../../src/upstreams/options.ts'
-import { type Gateway, startGateway } from '../support/gateway.ts'
-import { startQuickLocalnet } from '../support/localnet.ts'
+import { type Gateway, startGateway } from '../support/gateway/start.ts'
+import { startQuickLocalnet } from '../support/solana/localnet.ts'
 import { type FaultProxy, startFaultProxy } from './fault-proxy.ts'
 
 const LISTENERS = ['rpc', 'ws', 'grpc'] as const

@@ -6,8 +6,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { WebSocket } from 'ws'
 import { createSeededRandom } from '../../src/core/random.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { isFull, seedOf } from '../support/property.ts'
-import { startServedGateway } from '../support/served-gateway.ts'
+import { startServedGateway } from '../support/gateway/served.ts'
+import { isFull, seedOf } from '../support/process/property.ts'
 import { startFakeNode } from './fake-node.ts'
 
 const LAUNCHER = join(import.meta.dirname, '../../sluice')

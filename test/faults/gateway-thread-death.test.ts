@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { WebSocket } from 'ws'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { startServedGateway } from '../support/served-gateway.ts'
+import { startServedGateway } from '../support/gateway/served.ts'
 import { startFakeNode } from './fake-node.ts'
 
 const CALLERS = 16
@@ -18,7 +18,7 @@ type Caller = { responded: number; refused: number; lost: number }
 
 test('a gateway thread that dies under load takes only its connections; its charges and permits stay exact, and it is back on its port', async (t) => {
   await using node = await startFakeNode()
-  const preload = new URL('../support/end-thread-on-signal.ts', import.meta.url).href
+  const preload = new URL('../support/process/end-thread-on-signal.ts', import.meta.url).href
   await using gateway = await startServedGateway([{ name: 'a', rpc: node.rpc, ws: node.ws, grpc: node.grpc }], {
     workers: 2,
     env: { NODE_OPTIONS: `--import=${preload}` },

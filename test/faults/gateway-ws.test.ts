@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { encodeBase58 } from '../../src/solana/crypto/base58.ts'
-import { hasVotes } from '../support/chain-cell.ts'
-import { isFull } from '../support/property.ts'
-import { openWsTestClient, type WsTestClient } from '../support/ws-test-client.ts'
+import { openWsTestClient, type WsTestClient } from '../support/gateway/ws-client.ts'
+import { isFull } from '../support/process/property.ts'
+import { hasVotes } from '../support/solana/chain-cell.ts'
 import { type FaultRig, onBusyMachine, startFaultRig } from './gateway-rig.ts'
 
 const CLIENTS = isFull ? 20 : 4

@@ -18,7 +18,7 @@ type Outcome =
  */
 test('positional reads and a mapping give the same events of a ring on hugetlbfs', { timeout: 60_000 }, (t) => {
   using folder = makeTestFolder()
-  const script = join(import.meta.dirname, '../support/hugetlbfs-ring.ts')
+  const script = join(import.meta.dirname, '../support/execution/hugetlbfs-ring.ts')
   const outcome = runInNamespace(script, folder.path)
   if (outcome.stage === 'done') {
     assert.deepEqual(outcome.ways, ['positional', 'mapped'], 'a ring on hugetlbfs is mapped by default')

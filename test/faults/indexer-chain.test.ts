@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { makeTestFolder } from '../../src/platform/files/test-folder.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { startIndexerRig } from '../support/indexer.ts'
+import { startIndexerRig } from '../support/indexer/start.ts'
 
 const START_MS = 60_000
 

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { chmodSync, closeSync, mkdirSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs'
 import { test } from 'node:test'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { CLI, temporaryFolder } from '../support/cli.ts'
-import { sluiceHere } from '../support/cli-in-process.ts'
-import { serve } from '../support/serve.ts'
+import { sluiceHere } from '../support/cli/in-process.ts'
+import { CLI, temporaryFolder } from '../support/cli/run.ts'
+import { serve } from '../support/process/serve.ts'
 
 const BLOCK = Buffer.alloc(64 * 1024, 1)
 

@@ -4,11 +4,11 @@ import { test } from 'node:test'
 import { promisify } from 'node:util'
 import { makeTestFolder } from '../../src/platform/files/test-folder.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { CLICKHOUSE_ADMIN, startClickHouse } from '../support/clickhouse.ts'
-import { startIndexerRig } from '../support/indexer.ts'
-import type { SmallDiskIndexerReport } from '../support/indexer-on-small-disk.ts'
+import { CLICKHOUSE_ADMIN, startClickHouse } from '../support/indexer/clickhouse.ts'
+import type { SmallDiskIndexerReport } from '../support/indexer/on-small-disk.ts'
+import { startIndexerRig } from '../support/indexer/start.ts'
 
-const PROGRAM = new URL('../support/indexer-on-small-disk.ts', import.meta.url).pathname
+const PROGRAM = new URL('../support/indexer/on-small-disk.ts', import.meta.url).pathname
 
 test('on a full disk a batch is refused completely, and written completely when there is space again', async () => {
   using folder = makeTestFolder()

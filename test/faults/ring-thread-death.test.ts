@@ -8,8 +8,8 @@ import { systemClock } from '../../src/platform/process/clock.ts'
 import { secureRandom } from '../../src/platform/process/random.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
-import { startTestExecution } from '../support/execution.ts'
-import { helloOf, openStream, type StreamReader } from '../support/stream-reader.ts'
+import { startTestExecution } from '../support/execution/start.ts'
+import { helloOf, openStream, type StreamReader } from '../support/execution/stream-reader.ts'
 
 const RING = {
   kind: 'ring',
@@ -26,7 +26,7 @@ test('a ring thread that dies is restarted: clients stay connected, get the gap,
     { path, blockMs: 50, tps: 400, seed: 5 },
     { log: silentLogger, clock: systemClock },
   )
-  const threadEntry = new URL('../support/crashing-ring-thread.ts', import.meta.url)
+  const threadEntry = new URL('../support/execution/crashing-ring-thread.ts', import.meta.url)
   const deaths: unknown[] = []
   const log = { ...silentLogger, error: (fields: unknown) => void deaths.push(fields) }
   await using service = await startTestExecution({

@@ -6,7 +6,7 @@ import { until } from '../../src/platform/process/test-wait.ts'
 import { startSluice } from '../threats/whole-sluice.ts'
 
 const CALL = '{"jsonrpc":"2.0","id":1,"method":"getBalance","params":[]}'
-const PRELOAD = new URL('../support/end-thread-on-signal.ts', import.meta.url).href
+const PRELOAD = new URL('../support/process/end-thread-on-signal.ts', import.meta.url).href
 const SERVICES = ['sender', 'indexer', 'execution'] as const
 type Service = (typeof SERVICES)[number]
 /** It is started again after 200 ms; a busy machine needs more to load its code and to open its database. */

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createSeededRandom } from '../../src/core/random.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { seedOf } from '../support/property.ts'
-import { blockPackets, oneLeader, openSink, sendAll, startRig, untilTaken } from '../support/shreds.ts'
+import { seedOf } from '../support/process/property.ts'
+import { blockPackets, oneLeader, openSink, sendAll, startRig, untilTaken } from '../support/shreds/rig.ts'
 import { startUdpFaultProxy } from './udp-fault-proxy.ts'
 
 const BLOCKS = 20

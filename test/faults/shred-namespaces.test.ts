@@ -12,7 +12,7 @@ import { until } from '../../src/platform/process/test-wait.ts'
  */
 const NEAR = `slu-n-${process.pid}`
 const FAR = `slu-f-${process.pid}`
-const CHILD = join(import.meta.dirname, '../support/shred-namespace-child.ts')
+const CHILD = join(import.meta.dirname, '../support/shreds/namespace-child.ts')
 const DYING = 21_001
 const STEADY = 21_002
 

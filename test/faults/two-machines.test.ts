@@ -6,12 +6,12 @@ import { isDeepStrictEqual } from 'node:util'
 import { BUILT_IN_PLANS } from '../../src/access/plan.ts'
 import { permitChunk, permitShare } from '../../src/access/quota/permit-sharing.ts'
 import { compileTerms } from '../../src/access/terms.ts'
-import type { DataMachine } from '../support/data-machine.ts'
-import type { GatewayMachine, Outcome } from '../support/gateway-machine.ts'
-import { makeNetwork, type Network, type Remote, startRemote } from '../support/namespaces.ts'
-import { isFull } from '../support/property.ts'
+import type { GatewayMachine, Outcome } from '../support/gateway/machine.ts'
+import type { DataMachine } from '../support/machine/data-machine.ts'
+import { makeNetwork, type Network, type Remote, startRemote } from '../support/machine/namespaces.ts'
+import { isFull } from '../support/process/property.ts'
 
-const CHILD = join(import.meta.dirname, '../support/two-machines-child.ts')
+const CHILD = join(import.meta.dirname, '../support/gateway/two-machines-child.ts')
 /** The guaranteed time for a change to reach another machine. */
 const SPREAD_MS = 2000
 const HAMMER_MS = 4000

@@ -10,7 +10,7 @@ import { CommitInDoubt } from '../../src/platform/db/sql.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
-import { addCustomer, startEngines } from '../support/store-engines.ts'
+import { addCustomer, startEngines } from '../support/store/engines.ts'
 
 /** What happens to the next commit that is sent to the server. */
 type Fate = 'passes' | 'is-answered-in-vain' | 'never-arrives'

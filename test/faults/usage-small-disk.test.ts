@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
-import { temporaryFolder } from '../support/cli.ts'
-import type { UsageOnSmallDiskReport } from '../support/usage-on-small-disk.ts'
+import type { UsageOnSmallDiskReport } from '../support/access/usage-on-small-disk.ts'
+import { temporaryFolder } from '../support/cli/run.ts'
 
-const PROGRAM = new URL('../support/usage-on-small-disk.ts', import.meta.url).pathname
+const PROGRAM = new URL('../support/access/usage-on-small-disk.ts', import.meta.url).pathname
 
 test('on a full disk usage of the embedded store is kept in reserved space, over a stop as well, and written once', async () => {
   await using home = await temporaryFolder()

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { temporaryFolder } from '../support/cli.ts'
+import { temporaryFolder } from '../support/cli/run.ts'
 
 const root = join(import.meta.dirname, '../..')
 

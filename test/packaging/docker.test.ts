@@ -6,8 +6,8 @@ import { parseYaml } from '@redocly/openapi-core'
 import { validate } from 'dockerfile-utils'
 import { parse as parseToml } from 'smol-toml'
 import { configSchema } from '../../src/processes/compose/config/config.ts'
-import { sluice, temporaryFolder } from '../support/cli.ts'
-import { serve } from '../support/serve.ts'
+import { sluice, temporaryFolder } from '../support/cli/run.ts'
+import { serve } from '../support/process/serve.ts'
 
 const root = join(import.meta.dirname, '../..')
 const folder = join(root, 'ops/docker')

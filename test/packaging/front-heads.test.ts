@@ -6,7 +6,7 @@ import { request } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { makeTestCert } from '../../src/platform/net/test-cert.ts'
-import { type FrontKind, LISTENER_PORTS, startFrontSample } from '../support/proxy-samples.ts'
+import { type FrontKind, LISTENER_PORTS, startFrontSample } from '../support/machine/proxy-samples.ts'
 
 const KIB = 1024
 /** Bytes of a URL that pass: all that the SQL endpoint accepts (288 KiB with the header fields), in HAProxy what its buffer holds. */

@@ -9,11 +9,17 @@ import { makeTestCert, type TestCert } from '../../src/platform/net/test-cert.ts
 import { until } from '../../src/platform/process/test-wait.ts'
 import { SubscribeRequestSchema } from '../../src/solana/gen/geyser_pb.ts'
 import { encodeMessage } from '../../src/solana/geyser/protobuf.ts'
-import { temporaryFolder } from '../support/cli.ts'
-import { freePort } from '../support/free-ports.ts'
-import { openStream, SUBSCRIBE, tokenMetadata } from '../support/grpc-gateway.ts'
-import { type Front, type FrontKind, LISTENER_PORTS, type Server, startFrontSample } from '../support/proxy-samples.ts'
-import { type Served, serve } from '../support/serve.ts'
+import { temporaryFolder } from '../support/cli/run.ts'
+import { openStream, SUBSCRIBE, tokenMetadata } from '../support/gateway/grpc.ts'
+import { freePort } from '../support/machine/free-ports.ts'
+import {
+  type Front,
+  type FrontKind,
+  LISTENER_PORTS,
+  type Server,
+  startFrontSample,
+} from '../support/machine/proxy-samples.ts'
+import { type Served, serve } from '../support/process/serve.ts'
 
 const SAMPLE_CONFIG = join(import.meta.dirname, '../../ops/front/sluice.toml')
 /** Another loopback address, to distinguish the client from the proxy. */

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { readFences } from '../markdown.ts'
-import { type LiveSystemd, startLiveSystemd } from '../support/live-systemd.ts'
-import { isFull } from '../support/property.ts'
+import { type LiveSystemd, startLiveSystemd } from '../support/machine/live-systemd.ts'
+import { isFull } from '../support/process/property.ts'
 
 const root = join(import.meta.dirname, '../..')
 /** Generous: a process restarts after five seconds, and a busy machine is slow. */

@@ -8,11 +8,11 @@ import { packagesIn } from '../../scripts/release/standalone.ts'
 import { type Archives, addArchives, makeRelease, type Release } from '../../scripts/release.ts'
 import { readFences } from '../markdown.ts'
 import { closureOf, nameOf, readLockedPackages, readPackageJson } from '../package-lock.ts'
-import { type BareMachine, startBareMachine } from '../support/bare-machine.ts'
-import { temporaryFolder } from '../support/cli.ts'
-import { glibcNeededBy } from '../support/linked-libraries.ts'
-import { isFull } from '../support/property.ts'
-import { copyPackages, isRegistryThere, run } from '../support/release.ts'
+import { temporaryFolder } from '../support/cli/run.ts'
+import { type BareMachine, startBareMachine } from '../support/machine/bare.ts'
+import { glibcNeededBy } from '../support/machine/linked-libraries.ts'
+import { copyPackages, isRegistryThere, run } from '../support/machine/release.ts'
+import { isFull } from '../support/process/property.ts'
 
 const root = join(import.meta.dirname, '../..')
 const cpu = process.arch as Cpu

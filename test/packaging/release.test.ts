@@ -7,10 +7,10 @@ import { after, before, describe, test } from 'node:test'
 import { makeRelease, type Release } from '../../scripts/release.ts'
 import { findDeadLinks, readFences } from '../markdown.ts'
 import { closureOf, nameOf, readLockedPackages, readPackageJson } from '../package-lock.ts'
-import { temporaryFolder } from '../support/cli.ts'
-import { findTokens } from '../support/find-tokens.ts'
-import { installRelease, run, unpack } from '../support/release.ts'
-import { serve } from '../support/serve.ts'
+import { temporaryFolder } from '../support/cli/run.ts'
+import { installRelease, run, unpack } from '../support/machine/release.ts'
+import { findTokens } from '../support/process/find-tokens.ts'
+import { serve } from '../support/process/serve.ts'
 
 const root = join(import.meta.dirname, '../..')
 

@@ -7,8 +7,8 @@ import { EXIT_CODES } from '../../src/contract/exit-codes.ts'
 import { listenAsServiceManager } from '../../src/platform/process/test-service-manager.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { configSchema } from '../../src/processes/compose/config/config.ts'
-import { sluice, temporaryFolder } from '../support/cli.ts'
-import { serve } from '../support/serve.ts'
+import { sluice, temporaryFolder } from '../support/cli/run.ts'
+import { serve } from '../support/process/serve.ts'
 
 const root = join(import.meta.dirname, '../..')
 const folder = join(root, 'ops/systemd')

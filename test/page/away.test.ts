@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Page } from 'playwright-core'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { type Chromium, startChromium } from '../support/chromium.ts'
+import { type Chromium, startChromium } from '../support/machine/chromium.ts'
 import { NEEDS_CHROMIUM, type PageRig, startPageRig, statOf, untilState, WEBGL } from './rig.ts'
 
 const CUT_MS = 10_000

@@ -7,7 +7,7 @@ import { after, before, describe, test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { type Logger, silentLogger } from '../../src/platform/telemetry/logger.ts'
 import { openPage } from '../../src/processes/compose/pages/live.ts'
-import { startTestExecution } from '../support/execution.ts'
+import { startTestExecution } from '../support/execution/start.ts'
 
 describe('the build of the page', { timeout: 120_000 }, () => {
   let folder: string

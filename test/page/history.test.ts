@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import type { History } from '../../src/contract/execution-history.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { type Chromium, startChromium } from '../support/chromium.ts'
+import { type Chromium, startChromium } from '../support/machine/chromium.ts'
 import { NEEDS_CHROMIUM, type PageRig, startPageRig, untilState, WEBGL } from './rig.ts'
 
 const SECONDS_BEFORE = 12

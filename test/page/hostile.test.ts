@@ -6,7 +6,7 @@ import { describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { cleanName, NAME_CHARACTERS_MAX } from '../../src/ui/safe-text.ts'
-import { startChromium } from '../support/chromium.ts'
+import { startChromium } from '../support/machine/chromium.ts'
 import { HOSTILE_TEXTS } from './hostile-texts.ts'
 import { NEEDS_CHROMIUM, type PageRig, startPageRig, untilState, WEBGL } from './rig.ts'
 

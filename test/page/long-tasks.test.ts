@@ -5,7 +5,7 @@ import { createManualClock } from '../../src/core/clock.ts'
 import { createHistoryDocument } from '../../src/execution/history/document.ts'
 import { feedHour, openTestHistory } from '../../src/execution/history/test-history.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { type Chromium, startChromium } from '../support/chromium.ts'
+import { type Chromium, startChromium } from '../support/machine/chromium.ts'
 import { NEEDS_CHROMIUM, type PageRig, startPageRig, statOf, untilState, WEBGL } from './rig.ts'
 
 /** The goal, which is printed: browsers call a task long from here on. */

@@ -5,7 +5,7 @@ import { after, before, describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { openPage } from '../../src/processes/compose/pages/live.ts'
-import { type Chromium, startChromium } from '../support/chromium.ts'
+import { type Chromium, startChromium } from '../support/machine/chromium.ts'
 import { NEEDS_CHROMIUM, type PageRig, startPageRig, statOf, untilState, WEBGL } from './rig.ts'
 
 const JAVASCRIPT_GZIPPED_MAX = 150_000

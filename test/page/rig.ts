@@ -12,7 +12,7 @@ import { systemClock } from '../../src/platform/process/clock.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import { openPage } from '../../src/processes/compose/pages/live.ts'
 import { type FaultProxy, startFaultProxy } from '../faults/fault-proxy.ts'
-import { createLastEvent, createSeqMemory, startTestExecution, type TestExecution } from '../support/execution.ts'
+import { createLastEvent, createSeqMemory, startTestExecution, type TestExecution } from '../support/execution/start.ts'
 
 export type PageRig = AsyncDisposable & {
   /** The page as a browser reaches it, through the proxy. */

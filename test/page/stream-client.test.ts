@@ -16,9 +16,9 @@ import type { SourceMessage } from '../../src/execution/source/message.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { startFaultProxy } from '../faults/fault-proxy.ts'
-import { executionSettings, startTestExecution } from '../support/execution.ts'
-import { checkConnection, type Published } from '../support/history-checker.ts'
-import { openStream } from '../support/stream-reader.ts'
+import { checkConnection, type Published } from '../support/execution/history-checker.ts'
+import { executionSettings, startTestExecution } from '../support/execution/start.ts'
+import { openStream } from '../support/execution/stream-reader.ts'
 import { startPageRig } from './rig.ts'
 
 const run = promisify(execFile)

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { revokeTokens } from '../../src/access/provisioning/tokens.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { startChromium } from '../support/chromium.ts'
-import { startGateway } from '../support/gateway.ts'
+import { startGateway } from '../support/gateway/start.ts'
+import { startChromium } from '../support/machine/chromium.ts'
 import { NEEDS_CHROMIUM, startPageRig, statOf, untilState, WEBGL } from './rig.ts'
 
 const NEEDED = { timeout: 120_000, ...NEEDS_CHROMIUM }

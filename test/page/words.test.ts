@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { type Chromium, startChromium } from '../support/chromium.ts'
+import { type Chromium, startChromium } from '../support/machine/chromium.ts'
 import { NEEDS_CHROMIUM, type PageRig, startPageRig, statOf, untilState, WEBGL } from './rig.ts'
 
 /** A part that is only its heading. */

@@ -7,9 +7,9 @@ import { StreamHub } from '../../src/execution/stream/hub.ts'
 import { createSeqCounter } from '../../src/execution/stream/seq-counter.ts'
 import { StreamSession } from '../../src/execution/stream/session.ts'
 import { parseSubscribeQuery } from '../../src/execution/stream/subscription.ts'
-import { createSeqMemory } from '../support/execution.ts'
-import { checkConnection, createFrameReader, type Published } from '../support/history-checker.ts'
-import { createRandom } from '../support/property.ts'
+import { checkConnection, createFrameReader, type Published } from '../support/execution/history-checker.ts'
+import { createSeqMemory } from '../support/execution/start.ts'
+import { createRandom } from '../support/process/property.ts'
 import type { SimWorld } from './run-seeds.ts'
 
 /**

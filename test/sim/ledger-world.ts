@@ -11,7 +11,7 @@ import { startUsage } from '../../src/access/usage/service.ts'
 import { type Clock, createManualClock } from '../../src/core/clock.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import { createMetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
-import { createAccessFixture } from '../support/access.ts'
+import { createAccessFixture } from '../support/access/fixture.ts'
 import type { SimWorld } from './run-seeds.ts'
 
 /** Two small plans with a monthly quota that can be used up, so that every limit is reached often. */

@@ -14,7 +14,7 @@ import { type ClientView, createClientView, createPool, type Pool } from '../../
 import { type Probes, startProbes } from '../../src/upstreams/probes/probe.ts'
 import type { UpstreamResponse } from '../../src/upstreams/response.ts'
 import { createRetryBudget } from '../../src/upstreams/retry-budget.ts'
-import { createRandom } from '../support/property.ts'
+import { createRandom } from '../support/process/property.ts'
 import type { SimWorld } from './run-seeds.ts'
 
 /**

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { createRandom } from '../support/property.ts'
-import { openSharedLedgers, own } from '../support/shared-ledgers.ts'
+import { openSharedLedgers, own } from '../support/access/shared-ledgers.ts'
+import { createRandom } from '../support/process/property.ts'
 import type { SimWorld } from './run-seeds.ts'
 
 /**

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { permitChunk } from '../../src/access/quota/permit-sharing.ts'
-import { createRandom } from '../support/property.ts'
-import { createSharedPermits, type PermitMember } from '../support/shared-permits.ts'
+import { createSharedPermits, type PermitMember } from '../support/access/shared-permits.ts'
+import { createRandom } from '../support/process/property.ts'
 import type { SimWorld } from './run-seeds.ts'
 
 /**

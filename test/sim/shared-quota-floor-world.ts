@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { CallTerms } from '../../src/access/terms.ts'
-import { createRandom } from '../support/property.ts'
-import { openSharedLedgers, own } from '../support/shared-ledgers.ts'
+import { openSharedLedgers, own } from '../support/access/shared-ledgers.ts'
+import { createRandom } from '../support/process/property.ts'
 import type { SimWorld } from './run-seeds.ts'
 
 /**

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { repeatsOf, seedOf } from '../support/property.ts'
+import { repeatsOf, seedOf } from '../support/process/property.ts'
 import { runSeeds } from './run-seeds.ts'
 import { shareSeeds } from './share-seeds.ts'
 import { WORLDS } from './worlds.ts'

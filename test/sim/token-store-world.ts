@@ -21,8 +21,8 @@ import { ServiceError } from '../../src/core/error.ts'
 import { createSeededRandom } from '../../src/core/random.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import { createMetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
-import { createRandom } from '../support/property.ts'
-import { CONTEXT } from '../support/store-engines.ts'
+import { createRandom } from '../support/process/property.ts'
+import { CONTEXT } from '../support/store/engines.ts'
 import type { SimWorld } from './run-seeds.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { credentials, Client as GrpcClient } from '@grpc/grpc-js'
 import { SubscribeRequestSchema, SubscribeUpdateSchema } from '../../src/solana/gen/geyser_pb.ts'
 import { decodeMessage, encodeMessage } from '../../src/solana/geyser/protobuf.ts'
-import { openStream, SUBSCRIBE, tokenMetadata } from '../support/grpc-gateway.ts'
+import { openStream, SUBSCRIBE, tokenMetadata } from '../support/gateway/grpc.ts'
 import { type Client, pause, type SoakContext } from './client.ts'
 
 /** Subscribes to slots on one gRPC stream after another. No slot may be missing within a stream: the loss of a node ends it. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { isFull, seedOf } from '../support/property.ts'
+import { isFull, seedOf } from '../support/process/property.ts'
 import { createProcessStats, openDescriptors } from './process-stats.ts'
 import { type SoakReport, soak } from './soak.ts'
 import { verdictOf } from './verdict.ts'

@@ -1,5 +1,5 @@
 import { until } from '../../src/platform/process/test-wait.ts'
-import { createRandom } from '../support/property.ts'
+import { createRandom } from '../support/process/property.ts'
 import { caller } from './caller.ts'
 import { type Client, pause, type SoakContext } from './client.ts'
 import { runFaults } from './faults.ts'

@@ -1,5 +1,5 @@
 import { WebSocket } from 'ws'
-import { checkConnection, type Published } from '../support/history-checker.ts'
+import { checkConnection, type Published } from '../support/execution/history-checker.ts'
 import { type Client, pause, type SoakContext } from './client.ts'
 
 /** All frames that one uninterrupted client of the default subscription received in this epoch: the reference for the others. */

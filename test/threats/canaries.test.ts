@@ -6,9 +6,9 @@ import { test } from 'node:test'
 import { WebSocket } from 'ws'
 import { frameMessage } from '../../src/platform/grpc/framing.ts'
 import { startFakeNode } from '../faults/fake-node.ts'
-import { PING, rawCall } from '../support/grpc-gateway.ts'
-import { startServedGateway } from '../support/served-gateway.ts'
-import { openWsTestClient } from '../support/ws-test-client.ts'
+import { PING, rawCall } from '../support/gateway/grpc.ts'
+import { startServedGateway } from '../support/gateway/served.ts'
+import { openWsTestClient } from '../support/gateway/ws-client.ts'
 
 /** Well-formed and unknown: the second of the published test vectors. */
 const STRANGER = 'slc_0123456789ABCDEFGHIJKLMNOPQRSTUV4LgkA2'

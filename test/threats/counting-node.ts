@@ -2,7 +2,7 @@ import { rpcMethod } from '../../src/contract/rpc-methods.ts'
 import type { GrpcCall } from '../../src/platform/grpc/call.ts'
 import { serveUnary } from '../../src/platform/grpc/unary.ts'
 import { startFakeNode } from '../faults/fake-node.ts'
-import { SUBSCRIBE } from '../support/grpc-gateway.ts'
+import { SUBSCRIBE } from '../support/gateway/grpc.ts'
 
 /**
  * A node that knows what everything forwarded to it costs, and when it came. A read may be sent again and a subscription asked for again,

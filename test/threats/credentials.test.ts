@@ -8,8 +8,8 @@ import { frameMessage } from '../../src/platform/grpc/framing.ts'
 import { serveUnary } from '../../src/platform/grpc/unary.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
-import { type Gateway, startGateway } from '../support/gateway.ts'
-import { PING, rawCall } from '../support/grpc-gateway.ts'
+import { PING, rawCall } from '../support/gateway/grpc.ts'
+import { type Gateway, startGateway } from '../support/gateway/start.ts'
 
 const CARRIERS = ['x-token', 'authorization', 'x-api-key', '?api-key', '?api_key'] as const
 type Carrier = (typeof CARRIERS)[number]

@@ -16,7 +16,7 @@ import {
   SUBSCRIBE,
   startGrpcGateway,
   tokenMetadata,
-} from '../support/grpc-gateway.ts'
+} from '../support/gateway/grpc.ts'
 
 const MIB = 2 ** 20
 const CHECK = '/grpc.health.v1.Health/Check'

@@ -11,10 +11,10 @@ import { frameMessage } from '../../src/platform/grpc/framing.ts'
 import { serveUnary } from '../../src/platform/grpc/unary.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
-import { temporaryFolder } from '../support/cli.ts'
-import { PING, SUBSCRIBE, tokenMetadata, unary } from '../support/grpc-gateway.ts'
-import { isFull } from '../support/property.ts'
-import { type ServedGateway, startServedGateway } from '../support/served-gateway.ts'
+import { temporaryFolder } from '../support/cli/run.ts'
+import { PING, SUBSCRIBE, tokenMetadata, unary } from '../support/gateway/grpc.ts'
+import { type ServedGateway, startServedGateway } from '../support/gateway/served.ts'
+import { isFull } from '../support/process/property.ts'
 
 const HEADERS = 1
 const SETTINGS = 4

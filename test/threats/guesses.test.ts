@@ -4,9 +4,9 @@ import { createToken } from '../../src/access/token.ts'
 import { createSeededRandom } from '../../src/core/random.ts'
 import { startFakeNode } from '../faults/fake-node.ts'
 import { callGateway, onBusyMachine, percentile } from '../faults/gateway-rig.ts'
-import { isFull, seedOf } from '../support/property.ts'
-import { rawPost } from '../support/raw-post.ts'
-import { startServedGateway } from '../support/served-gateway.ts'
+import { rawPost } from '../support/gateway/raw-post.ts'
+import { startServedGateway } from '../support/gateway/served.ts'
+import { isFull, seedOf } from '../support/process/property.ts'
 
 const GUESSES = isFull ? 10_000 : 600
 /** Concurrent guesses; from the 21st on each response is delayed by a second. */

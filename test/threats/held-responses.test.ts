@@ -6,8 +6,8 @@ import { connect, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { isFull } from '../support/property.ts'
-import { type ServedGateway, startServedGateway } from '../support/served-gateway.ts'
+import { type ServedGateway, startServedGateway } from '../support/gateway/served.ts'
+import { isFull } from '../support/process/property.ts'
 
 const CONNECTIONS = isFull ? 40 : 20
 const BATCH_ITEMS = 10

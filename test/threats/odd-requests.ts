@@ -1,5 +1,5 @@
 import { connect } from 'node:net'
-import { mutate } from '../support/property.ts'
+import { mutate } from '../support/process/property.ts'
 import type { RunningSluice, SluiceCustomer } from './whole-sluice.ts'
 
 /** One request as bytes, for one server. */

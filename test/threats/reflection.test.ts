@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { PROBE_EVERY_MS, PROBES } from '../../src/shreds/destinations/challenge.ts'
-import { isFull } from '../support/property.ts'
-import { blockPackets, openSink, startRig } from '../support/shreds.ts'
+import { isFull } from '../support/process/property.ts'
+import { blockPackets, openSink, startRig } from '../support/shreds/rig.ts'
 
 const CHALLENGE_BYTES_MAX = 64
 /** Limit of RFC 9000 (section 8) for addresses that are not validated. */

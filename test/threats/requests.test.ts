@@ -6,9 +6,9 @@ import { gzipSync } from 'node:zlib'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
 import { percentile } from '../faults/gateway-rig.ts'
-import { startGateway } from '../support/gateway.ts'
-import { isFull } from '../support/property.ts'
-import { type ServedGateway, startServedGateway } from '../support/served-gateway.ts'
+import { type ServedGateway, startServedGateway } from '../support/gateway/served.ts'
+import { startGateway } from '../support/gateway/start.ts'
+import { isFull } from '../support/process/property.ts'
 
 const BODY_BYTES_MAX = 64 * 1024
 /** Long enough to cover a full ten-second period of the event loop delay metric. */

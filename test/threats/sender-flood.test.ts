@@ -3,8 +3,8 @@ import { after, before, describe, test } from 'node:test'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { encodeBase58 } from '../../src/solana/crypto/base58.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
-import { manySigned, signatureOf, startTestSender, type TestSender, tipped, walletOf } from '../support/sender.ts'
-import { sendTransactionBody } from '../support/sender-load.ts'
+import { sendTransactionBody } from '../support/sender/load.ts'
+import { manySigned, signatureOf, startTestSender, type TestSender, tipped, walletOf } from '../support/sender/start.ts'
 
 const BLOCKHASH = encodeBase58(new Uint8Array(32).fill(3))
 const [MANY, OTHER] = ['203.0.113.1', '203.0.113.2']

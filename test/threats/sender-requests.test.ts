@@ -6,8 +6,8 @@ import { tipTerms } from '../../src/sender/accept/tip-terms.ts'
 import { checkTip } from '../../src/solana/transaction/tip.ts'
 import type { ParsedTransaction } from '../../src/solana/transaction/transaction.ts'
 import { TRANSACTION_LIMITS } from '../../src/solana/transaction/types.ts'
-import { encodeParsedTransaction } from '../support/encode-transaction.ts'
-import { startTestSender, type TestSender, TIP_ACCOUNTS } from '../support/sender.ts'
+import { startTestSender, type TestSender, TIP_ACCOUNTS } from '../support/sender/start.ts'
+import { encodeParsedTransaction } from '../support/solana/encode-transaction.ts'
 
 const BODY_BYTES_MAX = 8192
 /** The longest that one request may block the event loop. */

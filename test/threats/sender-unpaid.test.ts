@@ -5,7 +5,6 @@ import { decodeBase58, encodeBase58 } from '../../src/solana/crypto/base58.ts'
 import type { SigningKey } from '../../src/solana/crypto/ed25519.ts'
 import { buildLegacyMessage, type Instruction, signMessage } from '../../src/solana/transaction/build.ts'
 import { startFakeNode } from '../faults/fake-node.ts'
-import { advanceNonce, createNonce } from '../support/nonce.ts'
 import {
   fund,
   MIN_TIP,
@@ -16,7 +15,8 @@ import {
   tipInstruction,
   tipped,
   walletOf,
-} from '../support/sender.ts'
+} from '../support/sender/start.ts'
+import { advanceNonce, createNonce } from '../support/solana/nonce.ts'
 
 const [FUNDED, EMPTY, NONCE, STRANGER] = [walletOf(0), walletOf(1), walletOf(2), walletOf(3)]
 const ZERO_HASH = encodeBase58(new Uint8Array(32))

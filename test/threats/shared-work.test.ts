@@ -4,8 +4,8 @@ import { BUILT_IN_PLANS } from '../../src/access/plan.ts'
 import { FIRST_ID } from '../../src/gateway/pubsub/subscriptions.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
-import { startGateway } from '../support/gateway.ts'
-import { startWsGateway } from '../support/ws-gateway.ts'
+import { startGateway } from '../support/gateway/start.ts'
+import { startWsGateway } from '../support/gateway/ws.ts'
 
 type Response = { id: unknown; result: never; error: { code: number; message: string; data: Record<string, unknown> } }
 

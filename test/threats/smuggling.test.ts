@@ -9,8 +9,8 @@ import { promisify } from 'node:util'
 import { findInPath } from '../../scripts/needs.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
-import { startFrontProxy } from '../support/front-proxies.ts'
-import { type Gateway, startGateway } from '../support/gateway.ts'
+import { startFrontProxy } from '../support/gateway/front-proxies.ts'
+import { type Gateway, startGateway } from '../support/gateway/start.ts'
 import { smugglingCases } from './smuggling-cases.ts'
 
 const run = promisify(execFile)

@@ -4,8 +4,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { BUILT_IN_PLANS } from '../../src/access/plan.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { startFakeNode } from '../faults/fake-node.ts'
-import { isFull } from '../support/property.ts'
-import { startWsGateway } from '../support/ws-gateway.ts'
+import { startWsGateway } from '../support/gateway/ws.ts'
+import { isFull } from '../support/process/property.ts'
 
 const STALLED = isFull ? 200 : 40
 const READING = 10

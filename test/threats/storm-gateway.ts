@@ -1,5 +1,5 @@
 import { parseAccessOptions } from '../../src/access/options.ts'
-import { startGateway } from '../support/gateway.ts'
+import { startGateway } from '../support/gateway/start.ts'
 import { STORM_PLANS } from './storm-plan.ts'
 
 /** One of several gateway processes on one store and one Redis. Prints where it listens, and ends cleanly at SIGTERM. */

@@ -4,7 +4,7 @@ import { WebSocket } from 'ws'
 import { type Random, randomInt } from '../../src/core/random.ts'
 import { SubscribeRequestSchema } from '../../src/solana/gen/geyser_pb.ts'
 import { encodeMessage } from '../../src/solana/geyser/protobuf.ts'
-import { openStream, PING, SUBSCRIBE, tokenMetadata, unary } from '../support/grpc-gateway.ts'
+import { openStream, PING, SUBSCRIBE, tokenMetadata, unary } from '../support/gateway/grpc.ts'
 
 export type StormTarget = { readonly url: string; readonly ws: string; readonly grpc: string }
 

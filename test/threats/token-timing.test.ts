@@ -4,8 +4,8 @@ import { crc32 } from 'node:zlib'
 import { CREDENTIAL_SOURCES, collectToken } from '../../src/access/credentials.ts'
 import { isTokenText } from '../../src/access/token.ts'
 import { startFakeNode } from '../faults/fake-node.ts'
-import { startGateway } from '../support/gateway.ts'
-import { createRandom, isFull, seedOf } from '../support/property.ts'
+import { startGateway } from '../support/gateway/start.ts'
+import { createRandom, isFull, seedOf } from '../support/process/property.ts'
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const SAMPLES = 20_000

@@ -4,7 +4,7 @@ import { addNode, assignNode } from '../../src/access/provisioning/nodes.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { startFakeNode } from '../faults/fake-node.ts'
 import { callGateway } from '../faults/gateway-rig.ts'
-import { startGateway } from '../support/gateway.ts'
+import { startGateway } from '../support/gateway/start.ts'
 
 test('T17: follows no redirect of an upstream, and its address and credential are in no response, log or metric', async () => {
   await using target = await startFakeNode()

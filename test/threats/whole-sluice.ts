@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
-import { type ServedGateway, startServedGateway } from '../support/served-gateway.ts'
+import { type ServedGateway, startServedGateway } from '../support/gateway/served.ts'
 
 /** A customer of the bundle and the indexer. */
 export type SluiceCustomer = {

@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { constants, deflateRawSync } from 'node:zlib'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { startTestExecution, type TestExecution } from '../support/execution.ts'
+import { startTestExecution, type TestExecution } from '../support/execution/start.ts'
 
 /** Hostile frames on a connection with permessage-deflate, which 8443 accepts with `execution.wsCompression`. */
 

@@ -4,9 +4,9 @@ import { after, before, describe, test } from 'node:test'
 import { deflateRawSync } from 'node:zlib'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
-import { createRandom, mutate, repeatsOf, seedOf } from '../support/property.ts'
-import { type ServedGateway, startServedGateway } from '../support/served-gateway.ts'
-import { openWsTestClient } from '../support/ws-test-client.ts'
+import { type ServedGateway, startServedGateway } from '../support/gateway/served.ts'
+import { openWsTestClient } from '../support/gateway/ws-client.ts'
+import { createRandom, mutate, repeatsOf, seedOf } from '../support/process/property.ts'
 
 const TEXT = 1
 const BINARY = 2

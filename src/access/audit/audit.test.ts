@@ -9,7 +9,7 @@ import {
   STORE_DEPS,
   type StoreBench,
   startEngines,
-} from '../../../test/support/store-engines.ts'
+} from '../../../test/support/store/engines.ts'
 import { followStore } from '../snapshot/follow.ts'
 import type { AccessStore } from '../store/store.ts'
 import { createAuditLine, hashLine, isUnfinished, readLink } from './line.ts'

@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { createRandom, repeatsOf, seedOf } from '../../../test/support/property.ts'
+import { createRandom, repeatsOf, seedOf } from '../../../test/support/process/property.ts'
 import {
   addCustomer,
   CONTEXT,
@@ -12,7 +12,7 @@ import {
   STORE_DEPS,
   type StoreBench,
   startEngines,
-} from '../../../test/support/store-engines.ts'
+} from '../../../test/support/store/engines.ts'
 import { isServiceError } from '../../core/error.ts'
 import { createFileAtomic } from '../../platform/files/atomic.ts'
 import { verifyAudit } from '../audit/verify.ts'

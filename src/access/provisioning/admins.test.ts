@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { CONTEXT, ENGINES, type Engines, type StoreBench, startEngines } from '../../../test/support/store-engines.ts'
+import { CONTEXT, ENGINES, type Engines, type StoreBench, startEngines } from '../../../test/support/store/engines.ts'
 import { createSeededRandom } from '../../core/random.ts'
 import { createLogger } from '../../platform/telemetry/logger.ts'
 import { verifyAudit } from '../audit/verify.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { insertRecords } from '../../../test/support/store-rows.ts'
+import { insertRecords } from '../../../test/support/store/rows.ts'
 import { createManualClock } from '../../core/clock.ts'
 import { createSeededRandom } from '../../core/random.ts'
 import { openSqlite } from '../../platform/db/sqlite.ts'

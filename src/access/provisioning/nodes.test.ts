@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openSqliteStore } from '../../../test/support/store-engines.ts'
+import { openSqliteStore } from '../../../test/support/store/engines.ts'
 import { ADMIN_ROLES, type AdminRole } from '../../contract/admin-routes.ts'
 import { createSeededRandom } from '../../core/random.ts'
 import type { Provisioning } from './context.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { CONTEXT, ENGINES, type Engines, STORE_DEPS, startEngines } from '../../../test/support/store-engines.ts'
+import { CONTEXT, ENGINES, type Engines, STORE_DEPS, startEngines } from '../../../test/support/store/engines.ts'
 import type { AccessStore } from '../store/store.ts'
 import { addCustomer } from './customers.ts'
 import { DESTINATIONS_PER_IP_MAX, setDestination } from './destinations.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { openAccessFolder } from '../../../test/support/access-folder.ts'
+import { openAccessFolder } from '../../../test/support/store/access-folder.ts'
 import { createManualClock } from '../../core/clock.ts'
 import { until } from '../../platform/process/test-wait.ts'
 import type { Call } from '../admission.ts'

@@ -3,11 +3,11 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { describe, test } from 'node:test'
-import { crash } from '../../../test/support/crash.ts'
-import { createPermitModel } from '../../../test/support/permit-model.ts'
-import type { PermitCommand, PermitReport } from '../../../test/support/permit-process.ts'
-import { createRandom, repeatsOf, seedOf } from '../../../test/support/property.ts'
-import { type RedisServer, startRedis } from '../../../test/support/redis.ts'
+import { createPermitModel } from '../../../test/support/access/permit-model.ts'
+import type { PermitCommand, PermitReport } from '../../../test/support/access/permit-process.ts'
+import { type RedisServer, startRedis } from '../../../test/support/machine/redis.ts'
+import { crash } from '../../../test/support/process/crash.ts'
+import { createRandom, repeatsOf, seedOf } from '../../../test/support/process/property.ts'
 import { createRedisScript, openRedis } from '../../platform/db/redis.ts'
 import { systemClock } from '../../platform/process/clock.ts'
 import { secureRandom } from '../../platform/process/random.ts'
@@ -17,7 +17,7 @@ import { PERMIT_SCRIPT, parsePermits, permitArgs } from './permit-script.ts'
 import { permitChunk, permitShare } from './permit-sharing.ts'
 import { LIVE_SCRIPT } from './redis-script.ts'
 
-const CHILD = join(import.meta.dirname, '../../../test/support/permit-process.ts')
+const CHILD = join(import.meta.dirname, '../../../test/support/access/permit-process.ts')
 /** Short enough for a test, and longer than a busy machine delays the heartbeat of each second. */
 const SILENCE_MS = 4000
 const link = (url: string) => openRedis({ url }, { clock: systemClock, log: silentLogger, random: secureRandom })

@@ -3,8 +3,8 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { describe, test } from 'node:test'
-import { isFull } from '../../../test/support/property.ts'
-import { startRedis } from '../../../test/support/redis.ts'
+import { startRedis } from '../../../test/support/machine/redis.ts'
+import { isFull } from '../../../test/support/process/property.ts'
 import { openRedis } from '../../platform/db/redis.ts'
 import { systemClock } from '../../platform/process/clock.ts'
 import { secureRandom } from '../../platform/process/random.ts'
@@ -18,7 +18,7 @@ import { Calendar, monthOf } from './calendar.ts'
 import { BOOK_SCRIPT, type Booking, bookingArgs, LIVE_SCRIPT, parseBooked, parseHeartbeat } from './redis-script.ts'
 import { type SharedLedger, startSharedLedger } from './shared-ledger.ts'
 
-const CHILD = join(import.meta.dirname, '../../../test/support/quota-process.ts')
+const CHILD = join(import.meta.dirname, '../../../test/support/access/quota-process.ts')
 const link = (url: string) => openRedis({ url }, { clock: systemClock, log: silentLogger, random: secureRandom })
 
 describe('the scripts on a real server', () => {

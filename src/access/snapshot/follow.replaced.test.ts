@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
-import { addCustomer, openSqliteStore, STORE_DEPS, until } from '../../../test/support/store-engines.ts'
+import { addCustomer, openSqliteStore, STORE_DEPS, until } from '../../../test/support/store/engines.ts'
 import { makeTestFolder } from '../../platform/files/test-folder.ts'
 import { openStore } from '../store/open.ts'
 import type { AccessStore } from '../store/store.ts'

@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { isFull, repeatsOf } from '../../../test/support/property.ts'
-import { measureSnapshot } from '../../../test/support/snapshot-load.ts'
-import { startSnapshotReader } from '../../../test/support/snapshot-reader.ts'
+import { isFull, repeatsOf } from '../../../test/support/process/property.ts'
 import {
   addCustomer,
   CONTEXT,
@@ -13,7 +11,9 @@ import {
   STORE_DEPS,
   startEngines,
   until,
-} from '../../../test/support/store-engines.ts'
+} from '../../../test/support/store/engines.ts'
+import { measureSnapshot } from '../../../test/support/store/snapshot-load.ts'
+import { startSnapshotReader } from '../../../test/support/store/snapshot-reader.ts'
 import type { Subscription, Token } from '../store/model.ts'
 import type { AccessStore } from '../store/store.ts'
 import { followStore } from './follow.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { checkProperty, createRandom, seedOf } from '../../../test/support/property.ts'
+import { checkProperty, createRandom, seedOf } from '../../../test/support/process/property.ts'
 import { PackedMap } from './packed-map.ts'
 import { LOGGED_BYTES_MAX, TextLog } from './text-log.ts'
 

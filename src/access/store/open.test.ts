@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { after, before, test } from 'node:test'
-import { addCustomer, ENGINES, type Engines, startEngines } from '../../../test/support/store-engines.ts'
+import { addCustomer, ENGINES, type Engines, startEngines } from '../../../test/support/store/engines.ts'
 import { isServiceError } from '../../core/error.ts'
 import { latestVersion, MIGRATIONS } from './migrations.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import { setImmediate as immediate } from 'node:timers/promises'
-import { CONTEXT, ENGINES, STORE_DEPS, startEngines } from '../../../test/support/store-engines.ts'
+import { CONTEXT, ENGINES, STORE_DEPS, startEngines } from '../../../test/support/store/engines.ts'
 import type { SqlDatabase } from '../../platform/db/sql.ts'
 import { openSqlite } from '../../platform/db/sqlite.ts'
 import { createBillingRows } from './billing/rows.ts'

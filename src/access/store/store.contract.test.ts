@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import fc from 'fast-check'
-import { repeatsOf, seedOf } from '../../../test/support/property.ts'
+import { repeatsOf, seedOf } from '../../../test/support/process/property.ts'
 import {
   addCustomer,
   CONTEXT,
@@ -12,7 +12,7 @@ import {
   type StoreBench,
   startEngines,
   until,
-} from '../../../test/support/store-engines.ts'
+} from '../../../test/support/store/engines.ts'
 import { PRODUCT_KEYS } from '../../contract/products.ts'
 import { isServiceError } from '../../core/error.ts'
 import { latestVersion, MIGRATIONS } from './migrations.ts'

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { after, before, test } from 'node:test'
 import { promisify } from 'node:util'
-import { ENGINES, type Engines, startEngines } from '../../../test/support/store-engines.ts'
-import type { SmallDiskReport, SmallDiskTask } from '../../../test/support/store-on-small-disk.ts'
+import { ENGINES, type Engines, startEngines } from '../../../test/support/store/engines.ts'
+import type { SmallDiskReport, SmallDiskTask } from '../../../test/support/store/on-small-disk.ts'
 
-const PROGRAM = new URL('../../../test/support/store-on-small-disk.ts', import.meta.url).pathname
+const PROGRAM = new URL('../../../test/support/store/on-small-disk.ts', import.meta.url).pathname
 
 let engines: Engines
 before(async () => {

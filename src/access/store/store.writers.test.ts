@@ -3,19 +3,19 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 import { after, before, describe, test } from 'node:test'
-import { createRandom, repeatsOf, seedOf } from '../../../test/support/property.ts'
+import { createRandom, repeatsOf, seedOf } from '../../../test/support/process/property.ts'
 import {
   addCustomer,
   ENGINES,
   type Engines,
   type StoreBench,
   startEngines,
-} from '../../../test/support/store-engines.ts'
-import type { WriterTask } from '../../../test/support/store-writer.ts'
+} from '../../../test/support/store/engines.ts'
+import type { WriterTask } from '../../../test/support/store/writer.ts'
 import { verifyAudit } from '../audit/verify.ts'
 import type { AccessStore } from './store.ts'
 
-const WRITER = new URL('../../../test/support/store-writer.ts', import.meta.url).pathname
+const WRITER = new URL('../../../test/support/store/writer.ts', import.meta.url).pathname
 const KILLS = repeatsOf({ short: 20, full: 300 })
 
 let engines: Engines

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
-import { addCustomer, ENGINES, startEngines } from '../../../test/support/store-engines.ts'
+import { addCustomer, ENGINES, startEngines } from '../../../test/support/store/engines.ts'
 import { isServiceError } from '../../core/error.ts'
 import type { SqlReader, SqlRow, SqlValue, SqlWriter } from '../../platform/db/sql.ts'
 import { MIGRATIONS } from './migrations.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { ENGINES, type Engines, startEngines } from '../../../test/support/store-engines.ts'
+import { ENGINES, type Engines, startEngines } from '../../../test/support/store/engines.ts'
 import { MIGRATIONS } from './migrations.ts'
 import type { Subscription } from './model.ts'
 import { textCheck } from './rows.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { createRandom, repeatsOf, seedOf } from '../../../test/support/property.ts'
+import { createRandom, repeatsOf, seedOf } from '../../../test/support/process/property.ts'
 import { createManualClock } from '../../core/clock.ts'
 import { HOUR_MS } from '../../core/human-units.ts'
 import { silentLogger } from '../../platform/telemetry/logger.ts'

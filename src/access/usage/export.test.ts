@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { addBilledCustomer, FROM_MS, HOUR_MS, usageOf } from '../../../test/support/billing.ts'
-import { ENGINES, startEngines } from '../../../test/support/store-engines.ts'
+import { addBilledCustomer, FROM_MS, HOUR_MS, usageOf } from '../../../test/support/admin/billing.ts'
+import { ENGINES, startEngines } from '../../../test/support/store/engines.ts'
 import { USAGE_EXPORT_GROUPINGS } from '../../contract/usage-export.ts'
 import { exportUsage } from './export.ts'
 

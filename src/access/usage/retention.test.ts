@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
-import { addCustomer, ENGINES, STORE_DEPS, startEngines, until } from '../../../test/support/store-engines.ts'
+import { addCustomer, ENGINES, STORE_DEPS, startEngines, until } from '../../../test/support/store/engines.ts'
 import { createManualClock } from '../../core/clock.ts'
 import { createUlid } from '../../core/ulid.ts'
 import { secureRandom } from '../../platform/process/random.ts'

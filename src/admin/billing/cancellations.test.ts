@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { CONTEXT, ENGINES, type Engines, STORE_DEPS, startEngines } from '../../../test/support/store-engines.ts'
+import { CONTEXT, ENGINES, type Engines, STORE_DEPS, startEngines } from '../../../test/support/store/engines.ts'
 import { addCustomer, removeCustomer } from '../../access/provisioning/customers.ts'
 import { cancelSubscription, createSubscription } from '../../access/provisioning/subscriptions.ts'
 import type { AccessStore } from '../../access/store/store.ts'

@@ -7,10 +7,10 @@ import {
   openTestPusher,
   type TestPusher,
   usageOf,
-} from '../../../test/support/billing.ts'
-import { SINK_FAULTS, startTestSink } from '../../../test/support/billing-sinks.ts'
-import { createRandom, seedsOf } from '../../../test/support/property.ts'
-import { CONTEXT, openSqliteStore } from '../../../test/support/store-engines.ts'
+} from '../../../test/support/admin/billing.ts'
+import { SINK_FAULTS, startTestSink } from '../../../test/support/admin/billing-sinks.ts'
+import { createRandom, seedsOf } from '../../../test/support/process/property.ts'
+import { CONTEXT, openSqliteStore } from '../../../test/support/store/engines.ts'
 import type { AccessStore } from '../../access/store/store.ts'
 import { createManualClock, type ManualClock } from '../../core/clock.ts'
 import { REQUEST_MS } from './http-sink.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { usageOf } from '../../../test/support/billing.ts'
+import { usageOf } from '../../../test/support/admin/billing.ts'
 import {
   CONTEXT,
   customer,
@@ -8,7 +8,7 @@ import {
   type Engines,
   STORE_DEPS,
   startEngines,
-} from '../../../test/support/store-engines.ts'
+} from '../../../test/support/store/engines.ts'
 import { removeCustomer } from '../../access/provisioning/customers.ts'
 import { cancelSubscription } from '../../access/provisioning/subscriptions.ts'
 import type { Subscription } from '../../access/store/model.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { addBilledCustomer, FROM_MS, HOUR_MS, usageOf } from '../../../test/support/billing.ts'
-import { openSqliteStore } from '../../../test/support/store-engines.ts'
+import { addBilledCustomer, FROM_MS, HOUR_MS, usageOf } from '../../../test/support/admin/billing.ts'
+import { openSqliteStore } from '../../../test/support/store/engines.ts'
 import { createEventPlanner } from './plan-events.ts'
 
 const SINK = 'openmeter'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { CHECK_MS, memoryFile, nodeDown, setUpNotices } from '../../../test/support/notices.ts'
+import { CHECK_MS, memoryFile, nodeDown, setUpNotices } from '../../../test/support/admin/notices.ts'
 import { until } from '../../platform/process/test-wait.ts'
 import { type Logger, silentLogger } from '../../platform/telemetry/logger.ts'
 import { noticeHandlers } from './handlers.ts'

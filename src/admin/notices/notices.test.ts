@@ -5,7 +5,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
-import { CHECK_MS, memoryFile, nodeDown, setUpNotices } from '../../../test/support/notices.ts'
+import { CHECK_MS, memoryFile, nodeDown, setUpNotices } from '../../../test/support/admin/notices.ts'
 import { Secret } from '../../platform/config/secret-ref.ts'
 import { type Logger, silentLogger } from '../../platform/telemetry/logger.ts'
 import { noticeHandlers } from './handlers.ts'

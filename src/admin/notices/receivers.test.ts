@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'
 import { type TestContext, test } from 'node:test'
-import { startHttpServer } from '../../../test/support/http-server.ts'
+import { startHttpServer } from '../../../test/support/machine/http-server.ts'
 import { createManualClock } from '../../core/clock.ts'
 import { Secret } from '../../platform/config/secret-ref.ts'
 import { until } from '../../platform/process/test-wait.ts'

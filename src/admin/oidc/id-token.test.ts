@@ -7,8 +7,8 @@ import {
   sessionOf,
   signIn,
   startHostileIssuer,
-} from '../../../test/support/hostile-issuer.ts'
-import { type OidcRig, startOidcRig } from '../../../test/support/oidc-rig.ts'
+} from '../../../test/support/admin/hostile-issuer.ts'
+import { type OidcRig, startOidcRig } from '../../../test/support/admin/oidc-rig.ts'
 import { createManualClock } from '../../core/clock.ts'
 
 describe('ID tokens', () => {

@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { begin, CALLBACK, finish, type HostileIssuer, LOGIN, sessionOf } from '../../../test/support/hostile-issuer.ts'
-import { type OidcRig, startOidcRig } from '../../../test/support/oidc-rig.ts'
+import {
+  begin,
+  CALLBACK,
+  finish,
+  type HostileIssuer,
+  LOGIN,
+  sessionOf,
+} from '../../../test/support/admin/hostile-issuer.ts'
+import { type OidcRig, startOidcRig } from '../../../test/support/admin/oidc-rig.ts'
 import { createManualClock } from '../../core/clock.ts'
 import { until } from '../../platform/process/test-wait.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { type Claims, startHostileIssuer } from '../../../test/support/hostile-issuer.ts'
+import { type Claims, startHostileIssuer } from '../../../test/support/admin/hostile-issuer.ts'
 import { createManualClock } from '../../core/clock.ts'
 import { Secret } from '../../platform/config/secret-ref.ts'
 import { secureRandom } from '../../platform/process/random.ts'

@@ -1,9 +1,17 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { CLIENT_SECRET, startTestAdmin } from '../../../test/support/admin.ts'
-import { begin, CALLBACK, finish, LOGIN, readSession, sessionOf, signIn } from '../../../test/support/hostile-issuer.ts'
-import { type OidcRig, ROLES, startOidcRig } from '../../../test/support/oidc-rig.ts'
-import type { CONTEXT } from '../../../test/support/store-engines.ts'
+import {
+  begin,
+  CALLBACK,
+  finish,
+  LOGIN,
+  readSession,
+  sessionOf,
+  signIn,
+} from '../../../test/support/admin/hostile-issuer.ts'
+import { type OidcRig, ROLES, startOidcRig } from '../../../test/support/admin/oidc-rig.ts'
+import { CLIENT_SECRET, startTestAdmin } from '../../../test/support/admin/start.ts'
+import type { CONTEXT } from '../../../test/support/store/engines.ts'
 import { addCustomer } from '../../access/provisioning/customers.ts'
 import { actorName } from '../../access/store/model.ts'
 import {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startHttpServer } from '../../../test/support/http-server.ts'
+import { startHttpServer } from '../../../test/support/machine/http-server.ts'
 import { configSchema } from '../../processes/compose/config/config.ts'
 import { checkExecutionSource } from './execution.ts'
 

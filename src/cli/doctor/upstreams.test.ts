@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startTestServer } from '../../../test/support/rpc-server.ts'
+import { startTestServer } from '../../../test/support/solana/rpc-server.ts'
 import { configSchema } from '../../processes/compose/config/config.ts'
 import { checkUpstreams } from './upstreams.ts'
 

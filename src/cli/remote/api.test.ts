@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type TestContext, test } from 'node:test'
-import { startHttpServer } from '../../../test/support/http-server.ts'
+import { startHttpServer } from '../../../test/support/machine/http-server.ts'
 import { createAdminToken } from '../../access/token.ts'
 import { createManualClock } from '../../core/clock.ts'
 import { createSeededRandom } from '../../core/random.ts'

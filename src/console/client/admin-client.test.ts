@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { IncomingHttpHeaders } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { after, before, beforeEach, describe, test } from 'node:test'
-import { startHttpServer, type TestHttpServer } from '../../../test/support/http-server.ts'
+import { startHttpServer, type TestHttpServer } from '../../../test/support/machine/http-server.ts'
 import { createAdminClient } from './admin-client.ts'
 
 type Seen = {

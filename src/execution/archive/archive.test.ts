@@ -5,8 +5,8 @@ import { once } from 'node:events'
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { crash } from '../../../test/support/crash.ts'
-import { ethBlock, txnHashOf } from '../../../test/support/eth-blocks.ts'
+import { ethBlock, txnHashOf } from '../../../test/support/execution/eth-blocks.ts'
+import { crash } from '../../../test/support/process/crash.ts'
 import { createManualClock } from '../../core/clock.ts'
 import { finish, type WaitingWork } from '../../core/work.ts'
 import { idOf } from '../../evm/test-block.ts'
@@ -234,7 +234,7 @@ describe('blocks on disk', () => {
     using folder = makeTestFolder()
     let before = 0
     for (let round = 0; round < 4; round++) {
-      const child = fork(join(import.meta.dirname, '../../../test/support/archive-child.ts'), [
+      const child = fork(join(import.meta.dirname, '../../../test/support/execution/archive-child.ts'), [
         folder.path,
         String(before),
       ])

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { ethBlock, txnHashOf } from '../../../test/support/eth-blocks.ts'
+import { ethBlock, txnHashOf } from '../../../test/support/execution/eth-blocks.ts'
 import type { Stage } from '../../contract/stream-events.ts'
 import { createManualClock } from '../../core/clock.ts'
 import type { WaitingWork } from '../../core/work.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ethBlock, txnHashOf } from '../../../test/support/eth-blocks.ts'
+import { ethBlock, txnHashOf } from '../../../test/support/execution/eth-blocks.ts'
 import { DESCRIPTOR, DESCRIPTOR_BYTES } from '../../evm/ring/layout.ts'
 import { addressOf } from '../../evm/test-block.ts'
 import { BlockStore } from './block-store.ts'

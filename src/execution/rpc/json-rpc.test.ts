@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { checkProperty } from '../../../test/support/property.ts'
+import { checkProperty } from '../../../test/support/process/property.ts'
 import { createWorkBudget } from '../api/work-budget.ts'
 import { createCallMeter } from './call-meter.ts'
 import type { JsonRpcDeps } from './json-rpc.ts'

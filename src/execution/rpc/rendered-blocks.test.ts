@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ethBlock } from '../../../test/support/eth-blocks.ts'
+import { ethBlock } from '../../../test/support/execution/eth-blocks.ts'
 import { finish } from '../../core/work.ts'
 import { HeldBlock } from './held-block.ts'
 import { RenderedBlocks } from './rendered-blocks.ts'

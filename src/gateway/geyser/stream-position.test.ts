@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { checkProperty } from '../../../test/support/property.ts'
+import { checkProperty } from '../../../test/support/process/property.ts'
 import { SET_BACK_SLOTS, StreamPosition } from './stream-position.ts'
 
 const update = (slot: number) => ({ slot, messages: 1, hasUnread: false })

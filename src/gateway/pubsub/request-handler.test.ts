@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { mustEnter, openAdmission } from '../../../test/support/admission.ts'
+import { mustEnter, openAdmission } from '../../../test/support/access/admission.ts'
 import type { Access } from '../../access/call-access.ts'
 import { createFreeRefusals } from '../../access/free-refusals.ts'
 import { createHeldBytes } from '../../platform/http/held-bytes.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { checkProperty } from '../../../test/support/property.ts'
+import { checkProperty } from '../../../test/support/process/property.ts'
 import { canonicalJson } from './canonical-json.ts'
 
 const canonical = (text: string, depthMax = 32) => canonicalJson(text, depthMax)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { createRandom, repeatsOf, seedOf } from '../../../test/support/property.ts'
+import { createRandom, repeatsOf, seedOf } from '../../../test/support/process/property.ts'
 import { applySqlPolicy } from '../duckdb/sql-policy.ts'
 import { openQueryDatabase } from '../duckdb/test-queries.ts'
 import { QueryError } from '../query/error.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { MISTAKES } from '../../../test/support/dialect/mistakes.ts'
+import { MISTAKES } from '../../../test/support/indexer/dialect/mistakes.ts'
 import { openQueryDatabase } from '../duckdb/test-queries.ts'
 import { QueryError } from '../query/error.ts'
 

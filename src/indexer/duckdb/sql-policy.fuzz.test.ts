@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createRandom, repeatsOf, seedOf } from '../../../test/support/property.ts'
+import { createRandom, repeatsOf, seedOf } from '../../../test/support/process/property.ts'
 import type { DuckConnection } from '../../platform/db/duckdb.ts'
 import { replaceConnectionFunctions } from '../catalogue/connection-functions.ts'
 import { policyTables } from '../catalogue/policy-tables.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { checkProperty } from '../../../test/support/property.ts'
+import { checkProperty } from '../../../test/support/process/property.ts'
 import { openTestBackfill } from './test-backfill.ts'
 
 const between = (from: number, to: number) => (slot: number) => slot >= from && slot <= to

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { checkProperty, createRandom, mutate } from '../../../test/support/property.ts'
+import { checkProperty, createRandom, mutate } from '../../../test/support/process/property.ts'
 import { BlockFault } from '../../solana/chain-block.ts'
 import { geyserBytesOf } from '../../solana/geyser/test-block.ts'
 import { blockJsonOf } from '../../solana/json/test-block.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { checkProperty } from '../../../test/support/property.ts'
+import { checkProperty } from '../../../test/support/process/property.ts'
 import { addRange, cutFrom, overlaps, type SlotRange } from './slot-ranges.ts'
 
 const range = fc.tuple(fc.nat(60), fc.nat(8)).map(([from, length]): SlotRange => ({ from, to: from + length }))

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createRandom, repeatsOf, seedOf } from '../../../test/support/property.ts'
+import { createRandom, repeatsOf, seedOf } from '../../../test/support/process/property.ts'
 import { createManualClock, type ManualClock } from '../../core/clock.ts'
 import { createLogger, type Logger, silentLogger } from '../../platform/telemetry/logger.ts'
 import { createMetricsRegistry } from '../../platform/telemetry/metrics-registry.ts'

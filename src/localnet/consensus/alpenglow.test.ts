@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { seedOf } from '../../../test/support/property.ts'
+import { seedOf } from '../../../test/support/process/property.ts'
 import { createSeededRandom, type Random, randomInt } from '../../core/random.ts'
 import { decodeBase58, encodeBase58 } from '../../solana/crypto/base58.ts'
 import { createSigningKey, type SigningKey } from '../../solana/crypto/ed25519.ts'

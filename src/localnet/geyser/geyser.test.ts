@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { connect } from 'node:http2'
 import { test } from 'node:test'
 import { Client, credentials, Metadata, type StatusObject } from '@grpc/grpc-js'
-import { account, address } from '../../../test/support/chain-double.ts'
-import { type Call, type Request, show, startGeyserNode as start } from '../../../test/support/geyser-node.ts'
+import { account, address } from '../../../test/support/solana/chain-double.ts'
+import { type Call, type Request, show, startGeyserNode as start } from '../../../test/support/solana/geyser-node.ts'
 import {
   GetBlockHeightRequestSchema,
   GetBlockHeightResponseSchema,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { account, address, createChainDouble } from '../../../test/support/chain-double.ts'
+import { account, address, createChainDouble } from '../../../test/support/solana/chain-double.ts'
 import type { Block } from '../chain/model.ts'
 import { SlotLog } from './slot-log.ts'
 

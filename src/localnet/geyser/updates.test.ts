@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { account, address, createChainDouble, MEMO } from '../../../test/support/chain-double.ts'
+import { account, address, createChainDouble, MEMO } from '../../../test/support/solana/chain-double.ts'
 import { decodeBase58 } from '../../solana/crypto/base58.ts'
 import { type SubscribeUpdate, SubscribeUpdateSchema } from '../../solana/gen/geyser_pb.ts'
 import { decodeMessage } from '../../solana/geyser/protobuf.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { account, address, createChainDouble } from '../../../test/support/chain-double.ts'
+import { account, address, createChainDouble } from '../../../test/support/solana/chain-double.ts'
 import { framePayload } from '../../platform/ws/frame.ts'
 import { SYSVAR_OWNER, TOKEN_PROGRAM } from '../chain/addresses.ts'
 import type { Account } from '../chain/model.ts'

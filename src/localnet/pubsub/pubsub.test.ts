@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
-import { account, address, MEMO } from '../../../test/support/chain-double.ts'
-import { startPubSubNode as start } from '../../../test/support/pubsub-node.ts'
+import { account, address, MEMO } from '../../../test/support/solana/chain-double.ts'
+import { startPubSubNode as start } from '../../../test/support/solana/pubsub-node.ts'
 import { encodeBase58 } from '../../solana/crypto/base58.ts'
 
 const ALICE = address('alice')

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { describe, it } from 'node:test'
 import { zstdDecompressSync } from 'node:zlib'
-import { account, encode, KEY_A } from '../../../test/support/account-bytes.ts'
+import { account, encode, KEY_A } from '../../../test/support/solana/account-bytes.ts'
 import { encodeAccount, isTooLongForBase58 } from './encode-account.ts'
 import { writeJson } from './json.ts'
 

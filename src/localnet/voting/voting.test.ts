@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { startTestServer } from '../../../test/support/rpc-server.ts'
+import { startTestServer } from '../../../test/support/solana/rpc-server.ts'
 import { createManualClock } from '../../core/clock.ts'
 import { createSeededRandom } from '../../core/random.ts'
 import { makeTestFolder } from '../../platform/files/test-folder.ts'

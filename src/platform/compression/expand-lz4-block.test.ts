@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { checkProperty } from '../../../test/support/property.ts'
+import { checkProperty } from '../../../test/support/process/property.ts'
 import { expandLz4Block } from './expand-lz4-block.ts'
 import { compressLz4Block, createLz4Table } from './lz4.ts'
 

@@ -3,8 +3,8 @@ import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { expandLz4Block } from '../../../test/support/lz4.ts'
-import { checkProperty } from '../../../test/support/property.ts'
+import { expandLz4Block } from '../../../test/support/indexer/lz4.ts'
+import { checkProperty } from '../../../test/support/process/property.ts'
 import { compressLz4Block, createLz4Stream, createLz4Table } from './lz4.ts'
 
 const content = fc.oneof(

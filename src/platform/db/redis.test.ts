@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { startRedis } from '../../../test/support/redis.ts'
+import { startRedis } from '../../../test/support/machine/redis.ts'
 import { createSeededRandom } from '../../core/random.ts'
 import { Secret } from '../config/secret-ref.ts'
 import { systemClock } from '../process/clock.ts'

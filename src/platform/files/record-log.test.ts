@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { checkProperty } from '../../../test/support/property.ts'
+import { checkProperty } from '../../../test/support/process/property.ts'
 import { type LoggedRecord, openRecordLog, type RecordLog } from './record-log.ts'
 import { makeTestFolder } from './test-folder.ts'
 

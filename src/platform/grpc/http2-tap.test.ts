@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { repeatsOf, seedOf } from '../../../test/support/property.ts'
+import { repeatsOf, seedOf } from '../../../test/support/process/property.ts'
 import { createHttp2Tap, type OpenSocket } from './http2-tap.ts'
 
 const [DATA, HEADERS, PING, WINDOW_UPDATE] = [0, 1, 6, 8]

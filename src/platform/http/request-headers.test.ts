@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createRandom, seedOf } from '../../../test/support/property.ts'
+import { createRandom, seedOf } from '../../../test/support/process/property.ts'
 import { acceptsGzip, isJsonRequest, splitTarget } from './request-headers.ts'
 
 test('gzip is accepted when it is listed with a weight above zero, or covered by *', () => {

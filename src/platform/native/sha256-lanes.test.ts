@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import { test } from 'node:test'
-import { createRandom, randomBytesOf, repeatsOf, seedOf } from '../../../test/support/property.ts'
+import { createRandom, randomBytesOf, repeatsOf, seedOf } from '../../../test/support/process/property.ts'
 import { SHA256_DIGEST_BYTES, SHA256_INPUT_BYTES, SHA256_LANE_BYTES } from '../../core/sha256.ts'
 import { loadSha256Lanes } from './sha256-lanes.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createRandom, mutate, randomBytesOf, repeatsOf, seedOf } from '../../../test/support/property.ts'
+import { createRandom, mutate, randomBytesOf, repeatsOf, seedOf } from '../../../test/support/process/property.ts'
 import { CryptoStream } from './crypto-stream.ts'
 import { readFrames, writeAck, writeClose, writeCrypto, writeStream } from './frames.ts'
 import { decodePacketNumber, readPacketHeads } from './packet.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { checkProperty, createRandom } from '../../../test/support/property.ts'
+import { checkProperty, createRandom } from '../../../test/support/process/property.ts'
 import { SendStreams, type StreamPiece } from './send-streams.ts'
 
 const ROOM = 1170

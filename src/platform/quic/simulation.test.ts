@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { repeatsOf, seedOf } from '../../../test/support/property.ts'
-import { CLIENT, simulate } from '../../../test/support/quic-simulation.ts'
+import { repeatsOf, seedOf } from '../../../test/support/process/property.ts'
+import { CLIENT, simulate } from '../../../test/support/sender/quic-simulation.ts'
 import { createSeededRandom } from '../../core/random.ts'
 
 test('on a network that loses, duplicates and reorders, every stream arrives complete and is reported once', (t) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { repeatsOf, seedOf } from '../../../test/support/property.ts'
+import { repeatsOf, seedOf } from '../../../test/support/process/property.ts'
 import { createMergedMetrics, createThreadMetrics, type ThreadMetrics } from './merged-metrics.ts'
 import type { MergeRule } from './metric-memory.ts'
 import { createMetricsRegistry, type MetricsRegistry } from './metrics-registry.ts'

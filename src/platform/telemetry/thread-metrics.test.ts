@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { describe, test } from 'node:test'
 import { Worker } from 'node:worker_threads'
-import { type MetricsThreadData, PATTERNS } from '../../../test/support/metrics-thread.ts'
-import { isFull } from '../../../test/support/property.ts'
+import { type MetricsThreadData, PATTERNS } from '../../../test/support/process/metrics-thread.ts'
+import { isFull } from '../../../test/support/process/property.ts'
 import { createMergedMetrics, createThreadMetrics, type ThreadMetrics } from './merged-metrics.ts'
 import type { SharedFamily } from './metric-memory.ts'
 import { createMetricsRegistry } from './metrics-registry.ts'
@@ -12,7 +12,9 @@ const READS = isFull ? 20_000 : 2000
 
 async function startThread(metrics: ThreadMetrics, truth: SharedArrayBuffer, steps: number) {
   const data: MetricsThreadData = { steps, truth, previous: metrics.families }
-  const worker = new Worker(new URL('../../../test/support/metrics-thread.ts', import.meta.url), { workerData: data })
+  const worker = new Worker(new URL('../../../test/support/process/metrics-thread.ts', import.meta.url), {
+    workerData: data,
+  })
   // Before the wait: a short thread ends while the next one starts.
   const ended = once(worker, 'exit')
   await new Promise<void>((resolve, reject) => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openSink } from '../../../test/support/shreds.ts'
+import { openSink } from '../../../test/support/shreds/rig.ts'
 import { createManualClock } from '../../core/clock.ts'
 import { isServiceError } from '../../core/error.ts'
 import { until } from '../process/test-wait.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { OPCODE, openRawWs, rawFrame } from '../../../test/support/raw-ws.ts'
+import { OPCODE, openRawWs, rawFrame } from '../../../test/support/gateway/raw-ws.ts'
 import { createManualClock } from '../../core/clock.ts'
 import { startHttpServer } from '../http/server/server.ts'
 import { until } from '../process/test-wait.ts'

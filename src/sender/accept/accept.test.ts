@@ -7,7 +7,7 @@ import {
   tipInstruction,
   tipped,
   walletOf,
-} from '../../../test/support/sender.ts'
+} from '../../../test/support/sender/start.ts'
 import { createManualClock, type ManualClock } from '../../core/clock.ts'
 import { decodeBase58, encodeBase58 } from '../../solana/crypto/base58.ts'
 import { buildLegacyMessage, signMessage } from '../../solana/transaction/build.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { sign, tipInstruction, walletOf } from '../../../test/support/sender.ts'
+import { sign, tipInstruction, walletOf } from '../../../test/support/sender/start.ts'
 import { encodeBase58 } from '../../solana/crypto/base58.ts'
 import { decodeText } from './decode.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { manySigned, tipped, walletOf } from '../../../test/support/sender.ts'
+import { manySigned, tipped, walletOf } from '../../../test/support/sender/start.ts'
 import { createManualClock } from '../../core/clock.ts'
 import { createSeededRandom } from '../../core/random.ts'
 import { until } from '../../platform/process/test-wait.ts'

@@ -16,8 +16,8 @@ import {
   setTransactionMessageLifetimeUsingBlockhash,
 } from '@solana/kit'
 import fc from 'fast-check'
-import { checkProperty } from '../../../test/support/property.ts'
-import { TIP_ACCOUNTS } from '../../../test/support/sender.ts'
+import { checkProperty } from '../../../test/support/process/property.ts'
+import { TIP_ACCOUNTS } from '../../../test/support/sender/start.ts'
 import { encodeBase58 } from '../../solana/crypto/base58.ts'
 import { WIRE_BYTES_MAX } from '../../solana/transaction/types.ts'
 import { parseSenderOptions } from '../options.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { signatureOf, TIP_ACCOUNTS, tipped, walletOf } from '../../../test/support/sender.ts'
+import { signatureOf, TIP_ACCOUNTS, tipped, walletOf } from '../../../test/support/sender/start.ts'
 import { createManualClock } from '../../core/clock.ts'
 import { createSeededRandom } from '../../core/random.ts'
 import { silentLogger } from '../../platform/telemetry/logger.ts'

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { crash } from '../../../test/support/crash.ts'
+import { crash } from '../../../test/support/process/crash.ts'
 import { createManualClock } from '../../core/clock.ts'
 import { createSeededRandom } from '../../core/random.ts'
 import type { SqlDatabase } from '../../platform/db/sql.ts'
@@ -318,7 +318,7 @@ describe('the tip ledger', () => {
     using folder = makeTestFolder()
     let last = 0
     for (let round = 0; round < 5; round++) {
-      const child = fork(join(import.meta.dirname, '../../../test/support/tip-ledger-child.ts'), [
+      const child = fork(join(import.meta.dirname, '../../../test/support/sender/tip-ledger-child.ts'), [
         folder.path,
         String(last),
       ])

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type MadeBlock, makeBlock } from '../../../test/support/decoded-blocks.ts'
-import { createRandom, repeatsOf, seedOf } from '../../../test/support/property.ts'
+import { createRandom, repeatsOf, seedOf } from '../../../test/support/process/property.ts'
+import { type MadeBlock, makeBlock } from '../../../test/support/shreds/decoded-blocks.ts'
 import { Engine, type EngineOptions } from './engine.ts'
 import type { DecodedEvent } from './events.ts'
 

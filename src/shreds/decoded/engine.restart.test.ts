@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { makeBlock } from '../../../test/support/decoded-blocks.ts'
-import { createRandom } from '../../../test/support/property.ts'
-import { LEADER, VERSION } from '../../../test/support/shreds.ts'
+import { createRandom } from '../../../test/support/process/property.ts'
+import { makeBlock } from '../../../test/support/shreds/decoded-blocks.ts'
+import { LEADER, VERSION } from '../../../test/support/shreds/rig.ts'
 import { makeShreds } from '../../solana/shred/make.ts'
 import { Engine } from './engine.ts'
 

@@ -146,7 +146,7 @@ test('a reader that waits is woken once, and one that does not wait is not', (t)
 
 test('a thread that waits is woken, and loses nothing that was accepted', { timeout: 30_000 }, async () => {
   const memory = createInputMemory(64)
-  const worker = new Worker(new URL('../../../test/support/input-ring-thread.ts', import.meta.url), {
+  const worker = new Worker(new URL('../../../test/support/shreds/input-ring-thread.ts', import.meta.url), {
     workerData: memory,
   })
   const writer = openInputWriter(memory)

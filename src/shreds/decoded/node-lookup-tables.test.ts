@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { createRandom } from '../../../test/support/property.ts'
+import { createRandom } from '../../../test/support/process/property.ts'
 import { createManualClock } from '../../core/clock.ts'
 import { createMessageReader, frameMessage } from '../../platform/grpc/framing.ts'
 import { GrpcCode } from '../../platform/grpc/status.ts'

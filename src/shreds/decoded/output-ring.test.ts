@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Worker } from 'node:worker_threads'
-import { createRandom, randomBytesOf, seedOf } from '../../../test/support/property.ts'
+import { createRandom, randomBytesOf, seedOf } from '../../../test/support/process/property.ts'
 import { createOutputMemory, openOutputReader, openOutputWriter } from './output-ring.ts'
 
 test('each reader gets every record from its opening on, in order and whole', (t) => {
@@ -62,7 +62,7 @@ test('a reader in another thread sees only whole records while the writer overwr
   const records = 100_000
   const memory = createOutputMemory(64 * 1024)
   const reader = openOutputReader(memory)
-  const worker = new Worker(new URL('../../../test/support/output-ring-thread.ts', import.meta.url), {
+  const worker = new Worker(new URL('../../../test/support/shreds/output-ring-thread.ts', import.meta.url), {
     workerData: { memory, records },
   })
   let read = 0

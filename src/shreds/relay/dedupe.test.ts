@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createRandom, repeatsOf, seedOf } from '../../../test/support/property.ts'
+import { createRandom, repeatsOf, seedOf } from '../../../test/support/process/property.ts'
 import { createShredHead, LAYOUTS, type ShredHead } from '../../solana/shred/shred.ts'
 import { createDedupe } from './dedupe.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { blockPackets, LEADER_ID, VERSION } from '../../../test/support/shreds.ts'
+import { blockPackets, LEADER_ID, VERSION } from '../../../test/support/shreds/rig.ts'
 import { TICK_MS } from '../../platform/udp/port.ts'
 import { openUdpWarmUpPort } from '../../platform/udp/warm-up-port.ts'
 import { createNodeSha256 } from '../../solana/crypto/node-sha256.ts'

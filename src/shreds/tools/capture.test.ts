@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { createRandom, mutate, repeatsOf, seedOf } from '../../../test/support/process/property.ts'
 import {
   archiveFile,
   cooked,
@@ -10,9 +11,8 @@ import {
   pcapFile,
   pcapngFile,
   udpSegment,
-} from '../../../test/support/captures.ts'
-import { createRandom, mutate, repeatsOf, seedOf } from '../../../test/support/property.ts'
-import { blockPackets, LEADER_ID } from '../../../test/support/shreds.ts'
+} from '../../../test/support/shreds/captures.ts'
+import { blockPackets, LEADER_ID } from '../../../test/support/shreds/rig.ts'
 import { openCapture } from './capture.ts'
 import { type FrameContent, readFrame } from './capture-packet.ts'
 import { type Inspection, inspectCapture } from './inspect.ts'

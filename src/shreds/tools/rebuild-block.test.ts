@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { LEADER, VERSION } from '../../../test/support/shreds.ts'
+import { LEADER, VERSION } from '../../../test/support/shreds/rig.ts'
 import { encodeBase58 } from '../../solana/crypto/base58.ts'
 import { encodeEntries } from '../../solana/shred/entry.ts'
 import { makeShreds } from '../../solana/shred/make.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { checkProperty } from '../../../test/support/property.ts'
+import { checkProperty } from '../../../test/support/process/property.ts'
 import { decodeBase58, encodeBase58 } from './base58.ts'
 import { isBase58Key, isBase58Signature } from './base58-size.ts'
 

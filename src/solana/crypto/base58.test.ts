@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { base58 } from '@scure/base'
 import fc from 'fast-check'
-import { checkProperty } from '../../../test/support/property.ts'
+import { checkProperty } from '../../../test/support/process/property.ts'
 import { BASE58_CHARS_MAX, decodeBase58, encodeBase58 } from './base58.ts'
 
 /** Lengths of keys and signatures, lengths near them, and others; half of the inputs have leading zeros. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { subscribeRequests } from '../../../test/support/gateway/subscribe-requests.ts'
 import {
   checkProperty,
   createRandom,
@@ -8,8 +9,7 @@ import {
   randomBytesOf,
   repeatsOf,
   seedOf,
-} from '../../../test/support/property.ts'
-import { subscribeRequests } from '../../../test/support/subscribe-requests.ts'
+} from '../../../test/support/process/property.ts'
 import { SubscribeRequestSchema } from '../gen/geyser_pb.ts'
 import { decodeMessage, encodeMessage } from './protobuf.ts'
 import { type ScanProblem, scanMessage } from './protobuf-scan.ts'

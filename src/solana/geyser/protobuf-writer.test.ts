@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BinaryWriter } from '@bufbuild/protobuf/wire'
 import fc from 'fast-check'
-import { checkProperty } from '../../../test/support/property.ts'
+import { checkProperty } from '../../../test/support/process/property.ts'
 import { ProtobufWriter } from './protobuf-writer.ts'
 
 type Part =

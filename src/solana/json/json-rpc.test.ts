@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { checkProperty } from '../../../test/support/property.ts'
+import { checkProperty } from '../../../test/support/process/property.ts'
 import { idKind, readCalls, readRequestBody, writeCall, writeError, writeResult } from './json-rpc.ts'
 
 const LIMITS = { depthMax: 32, batchItemsMax: 4 }

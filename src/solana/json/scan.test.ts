@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { checkProperty } from '../../../test/support/property.ts'
+import { checkProperty } from '../../../test/support/process/property.ts'
 import { JsonScanner } from './scan.ts'
 
 /** The end of the string at `from` by RFC 8259, unpaired surrogates in escapes refused; -1 where it is invalid. Character by character. */

@@ -8,7 +8,7 @@ import {
   randomBytesOf,
   repeatsOf,
   seedOf,
-} from '../../../test/support/property.ts'
+} from '../../../test/support/process/property.ts'
 import {
   type BlockMarker,
   decodeBlockMarker,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createRandom, mutate, randomBytesOf, repeatsOf, seedOf } from '../../../test/support/property.ts'
+import { createRandom, mutate, randomBytesOf, repeatsOf, seedOf } from '../../../test/support/process/property.ts'
 import { createSigningKey } from '../crypto/ed25519.ts'
 import { buildLegacyMessage, memoInstruction, signMessage } from '../transaction/build.ts'
 import { encodeOpaqueMarker } from './block-marker.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createRandom, randomBytesOf, repeatsOf, seedOf } from '../../../test/support/property.ts'
-import { decodeShred, decodeSlot, merkleRoot } from '../../../test/support/shred-decoder.ts'
+import { createRandom, randomBytesOf, repeatsOf, seedOf } from '../../../test/support/process/property.ts'
+import { decodeShred, decodeSlot, merkleRoot } from '../../../test/support/shreds/decoder.ts'
 import { createSigningKey } from '../crypto/ed25519.ts'
 import { type BlockToShred, makeShreds, type ShreddedBlock } from './make.ts'
 

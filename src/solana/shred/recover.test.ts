@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createRandom, randomBytesOf, repeatsOf, seedOf } from '../../../test/support/property.ts'
+import { createRandom, randomBytesOf, repeatsOf, seedOf } from '../../../test/support/process/property.ts'
 import { createSigningKey, importPublicKey } from '../crypto/ed25519.ts'
 import { makeShreds } from './make.ts'
 import { isSignedBy, rootOf } from './merkle.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createRandom, randomBytesOf, repeatsOf, seedOf } from '../../../test/support/property.ts'
-import { combine, encodingMatrix, gfMultiply } from '../../../test/support/shred-decoder.ts'
+import { createRandom, randomBytesOf, repeatsOf, seedOf } from '../../../test/support/process/property.ts'
+import { combine, encodingMatrix, gfMultiply } from '../../../test/support/shreds/decoder.ts'
 import { divide, multiply } from './galois-field.ts'
 import { encodeShards, recoverShards } from './reed-solomon.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { test } from 'node:test'
-import { createRandom, randomBytesOf, repeatsOf, seedOf } from '../../../test/support/property.ts'
+import { createRandom, randomBytesOf, repeatsOf, seedOf } from '../../../test/support/process/property.ts'
 import { dataNodeOf } from './data-node.ts'
 import { buildTree, hashLeaf } from './merkle.ts'
 import { encodeShards } from './reed-solomon.ts'

@@ -13,7 +13,7 @@ import {
   setTransactionMessageLifetimeUsingBlockhash,
 } from '@solana/kit'
 import fc from 'fast-check'
-import { checkProperty } from '../../../test/support/property.ts'
+import { checkProperty } from '../../../test/support/process/property.ts'
 import { encodeBase58 } from '../crypto/base58.ts'
 import { createSigningKey } from '../crypto/ed25519.ts'
 import { buildLegacyMessage, type Instruction, memoInstruction, signMessage, transferInstruction } from './build.ts'

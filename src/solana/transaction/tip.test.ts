@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { encodeParsedTransaction } from '../../../test/support/encode-transaction.ts'
+import { encodeParsedTransaction } from '../../../test/support/solana/encode-transaction.ts'
 import { checkTip } from './tip.ts'
 import { type ParsedTransaction, parseTransaction } from './transaction.ts'
 

@@ -10,7 +10,6 @@ import {
   getTransactionEncoder,
 } from '@solana/kit'
 import fc from 'fast-check'
-import { encodeParsedTransaction } from '../../../test/support/encode-transaction.ts'
 import {
   checkProperty,
   createRandom,
@@ -18,7 +17,8 @@ import {
   randomBytesOf,
   repeatsOf,
   seedOf,
-} from '../../../test/support/property.ts'
+} from '../../../test/support/process/property.ts'
+import { encodeParsedTransaction } from '../../../test/support/solana/encode-transaction.ts'
 import { isDecodeFault, parseTransaction } from './transaction.ts'
 import { hasDuplicateKey } from './types.ts'
 

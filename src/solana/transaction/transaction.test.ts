@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { encodeParsedTransaction } from '../../../test/support/encode-transaction.ts'
+import { encodeParsedTransaction } from '../../../test/support/solana/encode-transaction.ts'
 import { createSigningKey, signEd25519 } from '../crypto/ed25519.ts'
 import {
   isSigner,

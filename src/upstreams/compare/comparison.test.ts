@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createRandom, seedOf } from '../../../test/support/property.ts'
+import { createRandom, seedOf } from '../../../test/support/process/property.ts'
 import { StreamComparison } from './comparison.ts'
 import { LeadHistogram } from './lead-histogram.ts'
 

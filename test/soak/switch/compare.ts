@@ -1,5 +1,5 @@
 import { until } from '../../../src/platform/process/test-wait.ts'
-import type { ReceiptBody } from '../../support/sender.ts'
+import type { ReceiptBody } from '../../support/sender/start.ts'
 import { pause } from '../client.ts'
 import { TIP_LAMPORTS } from './load.ts'
 import type { ServedChain } from './served-chain.ts'

@@ -1,6 +1,6 @@
 import { decodeBase58, encodeBase58 } from '../../../src/solana/crypto/base58.ts'
 import { memoInstruction, transferInstruction } from '../../../src/solana/transaction/build.ts'
-import { MEMO_PROGRAM, sign, signatureOf, walletOf } from '../../support/sender.ts'
+import { MEMO_PROGRAM, sign, signatureOf, walletOf } from '../../support/sender/start.ts'
 import { pause } from '../client.ts'
 import type { ServedChain } from './served-chain.ts'
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { until } from '../../../src/platform/process/test-wait.ts'
-import { temporaryFolder } from '../../support/cli.ts'
-import { sluiceHere } from '../../support/cli-in-process.ts'
-import { type Served, serve } from '../../support/serve.ts'
-import { FREE_PLAN } from '../../support/served-gateway.ts'
+import { sluiceHere } from '../../support/cli/in-process.ts'
+import { temporaryFolder } from '../../support/cli/run.ts'
+import { FREE_PLAN } from '../../support/gateway/served.ts'
+import { type Served, serve } from '../../support/process/serve.ts'
 
 const LISTENERS = ['rpc', 'ws', 'grpc', 'sender', 'indexer', 'execution', 'localnet rpc'] as const
 

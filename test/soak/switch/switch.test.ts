@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isFull } from '../../support/property.ts'
+import { isFull } from '../../support/process/property.ts'
 import { compareSeen } from './compare.ts'
 import { soakSwitch } from './switch.ts'
 

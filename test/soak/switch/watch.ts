@@ -10,8 +10,8 @@ import {
 } from '../../../src/solana/gen/geyser_pb.ts'
 import { decodeMessage, encodeMessage } from '../../../src/solana/geyser/protobuf.ts'
 import { decodeBatch } from '../../../src/solana/shred/entry.ts'
-import { openStream, SUBSCRIBE, tokenMetadata } from '../../support/grpc-gateway.ts'
-import { openSink } from '../../support/shreds.ts'
+import { openStream, SUBSCRIBE, tokenMetadata } from '../../support/gateway/grpc.ts'
+import { openSink } from '../../support/shreds/rig.ts'
 import type { ServedChain } from './served-chain.ts'
 
 /** Signatures by slot, in the order of arrival. */

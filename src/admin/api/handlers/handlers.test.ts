@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { openHandlers, type TestHandlers } from '../../../../test/support/admin-handlers.ts'
+import { openHandlers, type TestHandlers } from '../../../../test/support/admin/handlers.ts'
 
 type Body = Record<string, unknown> & { items: Record<string, unknown>[]; next_cursor: string | null }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { checkProperty } from '../../../../test/support/property.ts'
+import { checkProperty } from '../../../../test/support/process/property.ts'
 import { encodeBase58 } from '../../../solana/crypto/base58.ts'
 import { SubscribeDeshredRequestSchema } from '../../../solana/gen/geyser_pb.ts'
 import { decodeMessage, encodeMessage } from '../../../solana/geyser/protobuf.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createRandom, repeatsOf, seedOf } from '../../../../test/support/property.ts'
+import { createRandom, repeatsOf, seedOf } from '../../../../test/support/process/property.ts'
 import { QueryError } from '../../query/error.ts'
 import { isSymbol, type Token, tokenize } from '../../query/sql-tokens.ts'
 import { parseStatement } from '../../query/statement.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { MessageInitShape } from '@bufbuild/protobuf'
-import { account, address, createChainDouble, MEMO } from '../../../../test/support/chain-double.ts'
+import { account, address, createChainDouble, MEMO } from '../../../../test/support/solana/chain-double.ts'
 import { encodeBase58 } from '../../../solana/crypto/base58.ts'
 import {
   type CommitmentLevel,

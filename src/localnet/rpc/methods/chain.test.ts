@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { startTestServer, type TestServer } from '../../../../test/support/rpc-server.ts'
+import { startTestServer, type TestServer } from '../../../../test/support/solana/rpc-server.ts'
 import { encodeBase58 } from '../../../solana/crypto/base58.ts'
 import { RPC_METHODS } from '../dispatch.ts'
 

@@ -2,8 +2,15 @@ import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { after, before, describe, it } from 'node:test'
 import * as web3 from '@solana/web3.js'
-import { startTestServer, type TestServer } from '../../../../test/support/rpc-server.ts'
-import { base64, type Context, key, openRpcWallet, type RpcWallet, SOL } from '../../../../test/support/rpc-wallet.ts'
+import { startTestServer, type TestServer } from '../../../../test/support/solana/rpc-server.ts'
+import {
+  base64,
+  type Context,
+  key,
+  openRpcWallet,
+  type RpcWallet,
+  SOL,
+} from '../../../../test/support/solana/rpc-wallet.ts'
 
 describe('methods about fees', () => {
   let server: TestServer

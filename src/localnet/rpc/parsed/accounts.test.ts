@@ -13,7 +13,7 @@ import {
   u16,
   u32,
   u64,
-} from '../../../../test/support/account-bytes.ts'
+} from '../../../../test/support/solana/account-bytes.ts'
 import { decodeBase58, encodeBase58 } from '../../../solana/crypto/base58.ts'
 import * as address from '../../chain/addresses.ts'
 import { encodeAccount } from '../encode-account.ts'

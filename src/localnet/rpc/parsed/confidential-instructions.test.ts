@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { describe, it } from 'node:test'
 import * as web3 from '@solana/web3.js'
-import { A, a, B, b, C, c, D, d, E, e, expectParsed, show } from '../../../../test/support/parsed-instruction.ts'
+import { A, a, B, b, C, c, D, d, E, e, expectParsed, show } from '../../../../test/support/solana/parsed-instruction.ts'
 import { TOKEN_2022_PROGRAM } from '../../chain/addresses.ts'
 
 const key = Buffer.alloc(32, 7)

@@ -18,8 +18,8 @@ import {
   HASHES,
   RENT,
   show,
-} from '../../../../test/support/parsed-instruction.ts'
-import { tokenInstruction } from '../../../../test/support/token-instructions.ts'
+} from '../../../../test/support/solana/parsed-instruction.ts'
+import { tokenInstruction } from '../../../../test/support/solana/token-instructions.ts'
 import { encodeBase58 } from '../../../solana/crypto/base58.ts'
 import { MEMO_PROGRAM, MEMO_PROGRAM_V4, TOKEN_PROGRAM } from '../../chain/addresses.ts'
 import { writeJson } from '../json.ts'

@@ -1,8 +1,8 @@
 import { Buffer } from 'node:buffer'
 import { describe, it } from 'node:test'
 import * as web3 from '@solana/web3.js'
-import { A, B, C, D, E, expectParsed, RENT } from '../../../../test/support/parsed-instruction.ts'
-import { tokenInstruction } from '../../../../test/support/token-instructions.ts'
+import { A, B, C, D, E, expectParsed, RENT } from '../../../../test/support/solana/parsed-instruction.ts'
+import { tokenInstruction } from '../../../../test/support/solana/token-instructions.ts'
 
 describe('Token instructions', () => {
   const expect = (instruction: web3.TransactionInstruction, type: string, info: Record<string, unknown>) =>

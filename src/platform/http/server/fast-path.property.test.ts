@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createRandom, mutate, repeatsOf, seedOf } from '../../../../test/support/property.ts'
+import { createRandom, mutate, repeatsOf, seedOf } from '../../../../test/support/process/property.ts'
 import { systemClock } from '../../process/clock.ts'
 import { type ReadRequest, startHttpReaders } from './test-readers.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openAccessFolder } from '../../../../test/support/access-folder.ts'
+import { openAccessFolder } from '../../../../test/support/store/access-folder.ts'
 import type { AdminCall } from '../../../admin/api/handler.ts'
 import { systemClock } from '../../../platform/process/clock.ts'
 import { secureRandom } from '../../../platform/process/random.ts'

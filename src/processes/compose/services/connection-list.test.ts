@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openHandlers } from '../../../../test/support/admin-handlers.ts'
+import { openHandlers } from '../../../../test/support/admin/handlers.ts'
 import { createManualClock } from '../../../core/clock.ts'
 import { createConnections } from '../../../gateway/account/connections.ts'
 import type { Gateway } from '../../../gateway/service.ts'

@@ -20,7 +20,7 @@ import type { ThreadReady } from './start-data.ts'
 import { methodsOf, startSupervisedThread } from './supervised-thread.ts'
 import { youngMibOf } from './thread-instance.ts'
 
-const ENTRY = new URL('../../../../test/support/echo-thread.ts', import.meta.url)
+const ENTRY = new URL('../../../../test/support/process/echo-thread.ts', import.meta.url)
 
 type Given = {
   readonly listen?: string

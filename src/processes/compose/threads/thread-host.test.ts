@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { openAccessFolder } from '../../../../test/support/access-folder.ts'
+import { openAccessFolder } from '../../../../test/support/store/access-folder.ts'
 import { addNode, assignNode, removeNode } from '../../../access/provisioning/nodes.ts'
 import { createSubscription } from '../../../access/provisioning/subscriptions.ts'
 import { systemClock } from '../../../platform/process/clock.ts'
@@ -13,7 +13,7 @@ import { loadSettings } from '../config/settings.ts'
 import { createHealthReports } from './health-reports.ts'
 import { createThreadHost, type ThreadHostDeps } from './thread-host.ts'
 
-const ENTRY = new URL('../../../../test/support/echo-thread.ts', import.meta.url)
+const ENTRY = new URL('../../../../test/support/process/echo-thread.ts', import.meta.url)
 
 async function start(t: TestContext) {
   const folder = await openAccessFolder()

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { blockPackets, LEADER_ID, VERSION } from '../../../../test/support/shreds.ts'
+import { blockPackets, LEADER_ID, VERSION } from '../../../../test/support/shreds/rig.ts'
 import { CELL_BYTES, type PacketArena } from '../../../platform/udp/port.ts'
 import { createNodeSha256 } from '../../../solana/crypto/node-sha256.ts'
 import { createVerifier } from '../verify.ts'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
-import { BARE_ENV, CLI } from '../../../../../test/support/cli.ts'
-import { serve } from '../../../../../test/support/serve.ts'
+import { BARE_ENV, CLI } from '../../../../../test/support/cli/run.ts'
+import { serve } from '../../../../../test/support/process/serve.ts'
 import { makeTestFolder } from '../../../../platform/files/test-folder.ts'
 
 test('a token of sluice admin add works at the listener of serve until sluice admin remove', async () => {

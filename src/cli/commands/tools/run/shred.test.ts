@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { sluiceHere } from '../../../../../test/support/cli-in-process.ts'
+import { sluiceHere } from '../../../../../test/support/cli/in-process.ts'
 import { makeTestFolder } from '../../../../platform/files/test-folder.ts'
 
 test('a resumed destination is said to be sent to only if it is', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { sluiceHere } from '../../../../../test/support/cli-in-process.ts'
+import { sluiceHere } from '../../../../../test/support/cli/in-process.ts'
 import { makeTestFolder } from '../../../../platform/files/test-folder.ts'
 import { announceProcess } from '../../../../platform/process/running-processes.ts'
 
