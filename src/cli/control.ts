@@ -8,12 +8,12 @@ import { locate } from './locate.ts'
 /** The control socket of a running process. */
 export type Control = ControlClient<ControlProtocol>
 
-/** Of the process that a command is about. */
+/** Connects to the process that a command is about. */
 export function openControl(context: CliContext, flags: CommonFlags): Promise<Control> {
   return openControlAt(locate(context, flags).stateDir)
 }
 
-/** Of the process with this state folder. */
+/** Connects to the process with this state folder. */
 export function openControlAt(stateDir: string, options: { readonly responseMsMax?: number } = {}): Promise<Control> {
   return openControlClient<ControlProtocol>(join(stateDir, 'control.sock'), options)
 }

@@ -74,11 +74,11 @@ export type HistoryContention = {
   readonly contracts: readonly Hex[]
   readonly number: readonly number[]
   readonly id: readonly Hex[]
-  /** Of each block: slot, txn_count, access_count, and so on. */
+  /** Each one, by block: slot, txn_count, access_count, and so on. */
   readonly top_contended_slots: readonly (readonly number[])[]
-  /** Of each block: contract, total_slots, contended_slots, total_accesses, and so on. */
+  /** Each one, by block: contract, total_slots, contended_slots, total_accesses, and so on. */
   readonly top_contended_contracts: readonly (readonly number[])[]
-  /** Of each block: contract_a, contract_b, shared_txn_count, and so on. */
+  /** Each one, by block: contract_a, contract_b, shared_txn_count, and so on. */
   readonly contract_edges: readonly (readonly number[])[]
 }
 

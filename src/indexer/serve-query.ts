@@ -85,7 +85,7 @@ export function createServeQuery(
       const sent = await readQuery(request, body, query)
       return { ...query, query: sent.query, parameters: { ...query.parameters, ...sent.parameters } }
     } catch (error) {
-      // Of a packed body it is not known how much was inflated before it failed.
+      // How much of a packed body was inflated before it failed is not known.
       const bytes = isPacked(request, query) ? QUERY_BYTES_MAX : 0
       if (error instanceof QueryError) refundRefused(exchange, charged, bytes)
       throw error

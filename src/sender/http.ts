@@ -48,7 +48,7 @@ export type ServerDeps = BaseDeps &
     readonly version: string
     readonly isHealthy: () => boolean
     readonly refusals: RefusalReporter
-    /** Of bodies that are not complete, by address. */
+    /** Bytes of incomplete bodies, by address. */
     readonly heldBytes: HeldBytes
     onDuplicate(): void
     readonly docsUrl?: DocsUrl | undefined

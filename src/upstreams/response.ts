@@ -73,7 +73,7 @@ export function classify({ head: { status }, body, rest }: Reply, expects: Expec
   // JSON-RPC 2.0 section 6: a single object where the batch could not be read, so none of its calls was processed.
   const isBatchRefused = expects === 'batch' && first === OPEN_BRACE
   if (status >= 200 && status < 300) {
-    // Of a large response of known length perhaps only the head has come.
+    // A large response of known length may have only its head here.
     if (first === undefined) return expects === 'nothing' || rest !== undefined ? 'good' : 'broken'
     if (first !== OPEN_BRACE && first !== OPEN_BRACKET) return 'broken'
     if (isBatchRefused) return 'declined'

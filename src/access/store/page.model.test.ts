@@ -181,7 +181,7 @@ async function checkRowsRead(database: SqlDatabase): Promise<void> {
     ],
     [{ ofCustomers: { state: ['gone'] }, isIncluded: () => false }, 10],
     [{ search: 'nothing-has-this' }, 20],
-    // Of more customers than are given as a list, and of their subscriptions few have the plan.
+    // More customers than are given as a list, and few of their subscriptions have the plan.
     [{ search: 'example.net', having: { plan: ['gone'] }, isIncluded: () => false }, 2100],
   ] as const) {
     const { on, rowsRead } = counting(database)

@@ -25,7 +25,7 @@ export type PageRequest<K extends RecordKind> = {
   readonly isIncluded?: ((record: Records[K]) => boolean) | undefined
   /** What the fields of every included record are, so that the database leaves out most of the others: `isIncluded` still decides. */
   readonly having?: Having<Records[K]> | undefined
-  /** Of subscriptions: what the fields of their customers are. */
+  /** For subscriptions: conditions on the fields of their customers. */
   readonly ofCustomers?: Having<Customer> | undefined
 }
 

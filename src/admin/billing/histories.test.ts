@@ -86,7 +86,7 @@ async function runHistory({ store, clock, random, kind, gap }: History, title: s
     isAway = gap !== 'none' && turn === 6
     for (let used = random(4); used > 0; used--) {
       const name = CUSTOMERS[random(CUSTOMERS.length)] ?? 'one'
-      // Of the hour of now, or of an earlier one, as usage of a spool is.
+      // Usage of the current hour, or of an earlier one, as from a spool.
       const hour = Math.floor(clock.nowMs() / HOUR_MS) * HOUR_MS - (random(3) === 0 ? random(6) : 0) * HOUR_MS
       const units = random(5) === 0 ? -1 - random(3) : 1 + random(1000)
       const bytes = random(3) * random(2 ** 40)

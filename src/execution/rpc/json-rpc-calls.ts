@@ -58,7 +58,7 @@ type Members = {
 function scanMembers(text: string, callDepth: number): Members | undefined {
   const ids = new Map<number, string>()
   const ambiguous = new Set<number>()
-  /** Of the call. */
+  /** Member names of the call. */
   const names = new Set<unknown>()
   let depth = 0
   let call = 0

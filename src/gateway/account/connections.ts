@@ -30,7 +30,7 @@ export type ConnectionReport = {
   readonly remote_address: string
   readonly subscriptions: number
   readonly bytes_out: number
-  /** Of a gRPC stream: how often it has moved to another node, after which updates were sent again. */
+  /** How often a gRPC stream has moved to another node, after which updates were sent again. */
   readonly moves?: number
 }
 

@@ -55,7 +55,7 @@ export type GeyserCallDeps = {
   readonly connections: Connections
   readonly metrics: Pick<GatewayMetrics, 'grpc' | 'resumes'>
   readonly resetGuard: Pick<ResetFloodGuard, 'cancel'>
-  /** Of lines about a refused credential. */
+  /** Limits the log lines about a refused credential. */
   readonly credentialLog: LimitedLog
   readonly log: Logger
   readonly clock: Clock

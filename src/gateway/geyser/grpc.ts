@@ -133,7 +133,7 @@ export async function startGeyserServer(settings: GrpcServerOptions, deps: GrpcS
     })
   }
 
-  /** Of calls that need no token. */
+  /** Whether the address may make one more call that needs no token. */
   function isWithinOpenLimit(peer: Peer): boolean {
     if (unknown.take(peerKey(tarpit.addressOf(peer))).ok) return true
     metrics.grpc.refused(OPEN_LIMIT.limit)

@@ -49,7 +49,7 @@ export class StreamRelay {
   /** Undefined once the node has ended the call or is given up. */
   #node: GrpcStream | undefined
   #frames: UpdateFrames
-  /** Of the previous nodes. */
+  /** Last slot that a previous node sent. */
   #lastSlot: number | undefined
   /** As sent to the customer; undefined before the response headers. */
   #encoding: string | undefined

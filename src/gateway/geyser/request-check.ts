@@ -17,7 +17,7 @@ export type RequestCheck = {
 export type RequestCheckDeps = {
   readonly method: string
   readonly isStream: boolean
-  /** Of the plan as it is now: it may have changed since the call began. */
+  /** Limits of the current plan, which may have changed since the call began. */
   readonly limits: () => Limits
   readonly monotonicMs: () => number
   /** Whether the requests go to a node, which may know more fields than are known here. */

@@ -11,7 +11,7 @@ const UNNAMED_MAX = 64
 /** A leader makes two or three banks of a slot. */
 const BANKS_PER_SLOT_MAX = 16
 
-/** Of a bank of the node that was left. Clients may compare it. */
+/** The error of a bank of the previous node. Clients may compare the text. */
 export const MOVED_ERROR =
   'the stream moved to another node, which sends the updates of this slot again under the id of its own bank'
 

@@ -3,7 +3,7 @@ export const SET_BACK_SLOTS = 40
 
 /** The bytes of one read of a stream. */
 export type StreamPiece = {
-  /** Of the last update in it, where one was read. */
+  /** Slot of the last update that was read; undefined where none was. */
   readonly slot: number | undefined
   readonly messages: number
   /** It has an update whose slot could not be read. */

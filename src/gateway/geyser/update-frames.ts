@@ -125,7 +125,7 @@ export class UpdateFrames {
     return at
   }
 
-  /** Of the complete messages from an offset up to another. */
+  /** Reads the banks of the complete messages between two offsets. */
   #readBanks(banks: SeenBanks, bytes: Uint8Array, from: number, to: number): void {
     for (let at = from; at < to; ) {
       const end = at + PREFIX_BYTES + lengthAt(bytes, at + 1)
@@ -146,7 +146,7 @@ export class UpdateFrames {
     this.#banks?.note(bytes, from, to)
   }
 
-  /** Of a message that is streamed. A block begins with its slot; an account has it behind its data. */
+  /** Reads the slot of a message that is streamed. A block begins with its slot; an account has it behind its data. */
   #readStart(bytes: Uint8Array, at: number): void {
     const from = at + PREFIX_BYTES
     const slot = bytes[at] === 0 ? slotOf(bytes, from, from + lengthAt(bytes, at + 1)) : undefined

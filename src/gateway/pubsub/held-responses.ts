@@ -1,6 +1,6 @@
 import type { HeldBytes, HeldBytesLimit } from '../../platform/http/held-bytes.ts'
 
-/** Of all responses to one message together. Less than the send buffer of a client: one reply alone must not make it a slow client. */
+/** All responses to one message together. Less than the send buffer of a client: one reply alone must not make it a slow client. */
 export const RESPONSE_BYTES_MAX = 2 * 1024 * 1024
 
 export type ResponseLimit = 'responseBytes' | HeldBytesLimit

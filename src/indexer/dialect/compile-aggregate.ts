@@ -70,7 +70,7 @@ function aggregateValue(
   }
   const result = definition.compile(aggregate)
   const empty = `${aggregate.engine('count', '*', false)} = 0`
-  // Of no rows an average is not a number.
+  // The average of no rows is not a number.
   if (combinators.has('OrDefault') && result.type.kind === 'float' && result.type.isNullable !== true)
     return value(`(CASE WHEN ${empty} THEN ${defaultOf(result.type)} ELSE ${plainSql(result)} END)`, result.type)
   if (!combinators.has('OrNull')) return result

@@ -308,7 +308,7 @@ function compileIn({ value: of, isNot, set, at }: Extract<Expression, { kind: 'i
       'INCORRECT_ELEMENT_OF_SET',
       `IN at position ${at} compares a tuple with values that are not tuples; write (…, …) around the elements of each.`,
     )
-  // Of a set for dates the time in its zone counts, since the date is not converted.
+  // A date is not converted, so an item of its set counts with the time in the zone of the item.
   const isLocal = (type: Type): boolean => left.type.kind === 'date' && zoneOf(type) !== undefined
   const shown = items.map((each) =>
     each.type.kind === 'nothing' ? 'NULL' : isLocal(each.type) ? localSql(each) : comparable(each, left)[0],

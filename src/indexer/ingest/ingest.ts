@@ -326,7 +326,7 @@ class IngestRun {
     this.#filled = range
     this.#waitsFor = { ...range, message: 'being fetched' }
     this.#deps.metrics.gaps.inc()
-    // Of a slot with several banks the finalized block is the right one; the newest slots have none yet.
+    // Where a slot has several banks the finalized block is the right one; the newest slots have none yet.
     const isFinal = this.#banks.areNamed && range.to <= this.#finalizedTip
     const fetch = this.#fetches[isFinal ? 'finalized' : 'confirmed']
     const events = this.#events

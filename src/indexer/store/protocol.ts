@@ -55,7 +55,7 @@ export type StoreOptions = {
   readonly clickhouse?: ClickHouseStoreOptions | undefined
   readonly path: string
   readonly memoryBytes: number
-  /** Of the embedded database: bytes of appended texts after which a checkpoint moves its log into the file earlier. */
+  /** Embedded database only: bytes of appended texts after which a checkpoint moves its log into the file earlier. */
   readonly logTextBytesMax?: number | undefined
   /** Most bytes of cached pages while no query runs, where that is less than their share of `memoryBytes`. */
   readonly idleBytesMax?: number | undefined

@@ -14,7 +14,7 @@ function open(windowBytesMin: number) {
     for (let n = 0; n < count; n++)
       recovery.onSent('application', { packetNumber: next++, sentAtMs: nowMs, bytes: DATAGRAM, carried: [] })
   }
-  /** Of the packets from a number on to the last one sent. */
+  /** Acknowledges the packets from a number to the last one sent. */
   const acknowledge = (from: number) =>
     assert.ok(
       recovery.onAck('application', [{ from, to: next - 1 }], { delayMs: 0, nowMs, nextNumber: next }),

@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream'
 
 /**
- * Of what is written at once. A socket reports a write only when all of its bytes have left, so this is also the least that a client must read within
+ * Most bytes of one write. A socket reports a write only when all of its bytes have left, so this is also the least that a client must read within
  * the stall time.
  */
 const PIECE_BYTES = 256 * 1024

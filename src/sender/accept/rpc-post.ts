@@ -21,7 +21,7 @@ import { createRpc, type RpcDeps, type RpcResponse } from './rpc.ts'
 export type RpcPostsDeps = RpcDeps & {
   /** The client address, for the limits per address. */
   addressOf(head: PostHead): string
-  /** Of bodies that are not complete, by address. */
+  /** Bytes of incomplete bodies, by address. */
   readonly heldBytes: HeldBytes
   readonly clock: Clock
   readonly random: Random

@@ -88,7 +88,7 @@ export function openInputWriter(memory: SharedArrayBuffer): InputWriter {
     Atomics.store(header, HEADER.written, written)
   }
 
-  /** Of a wait that a reader began with less than was written: it was woken, or has seen that `written` is different and did not sleep. */
+  /** Number of a wait that a reader began with less than was written: it was woken, or has seen that `written` is different and did not sleep. */
   let ended = 0
 
   function wake(): void {

@@ -30,7 +30,7 @@ const NONE_LOST: LostSets = { starts: new Set(), markers: 0, transactions: 0 }
 export class OutputDelivery {
   readonly #output: OutputWriter
   readonly #tables: Pick<LookupTables, 'resolve'>
-  /** Of open slots. The engine reports every slot that it opens, and holds a limited number of them. */
+  /** Lost sets of open slots. The engine reports every slot that it opens, and holds a limited number of them. */
   readonly #lost = new Map<number, LostSets>()
   readonly #filled = new Map<number, number>()
   /** Announced as complete. */

@@ -8,9 +8,9 @@ import type { MergeWindowOptions } from './node-streams/merge-window.ts'
 export type DecodedThreadOptions = {
   readonly engine: EngineOptions
   readonly lookupTablesMax: number
-  /** Of input-ring.ts. */
+  /** Memory of input-ring.ts. */
   readonly input: SharedArrayBuffer
-  /** Of output-ring.ts. */
+  /** Memory of output-ring.ts. */
   readonly output: SharedArrayBuffer
   /** Transactions of nodes that are merged; missing where there are none. */
   readonly upstream?: (MergeWindowOptions & { readonly records: SharedArrayBuffer }) | undefined

@@ -98,7 +98,7 @@ export async function startRelayInWorker(options: RelayOptions, deps: RelayWorke
       post: thread.post,
       async [Symbol.asyncDispose]() {
         await thread[Symbol.asyncDispose]()
-        // Of a thread that was terminated. The next one could not open the port.
+        // Descriptors of a thread that was terminated: the next one could not open the port.
         closeDescriptors(descriptorMemory)
       },
     }

@@ -91,7 +91,7 @@ export class FecSetTrees {
   isUnder(tree: number, bytes: Uint8Array, at: number, head: ShredHead): boolean {
     const level = this.#hashUp(tree, bytes, at, head)
     const node = (LEAVES_AT + positionOf(head)) >> level
-    // Of the root all bytes are known.
+    // The root is known with all its bytes.
     if (node === 1 ? !this.isComputedRoot(tree) : !this.#isNode(tree * NODES + node, this.#sha256.output, 0))
       return false
     // Above that node the proof must repeat the known siblings: a known node's sibling is always known too.

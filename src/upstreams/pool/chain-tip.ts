@@ -57,7 +57,7 @@ export function createChainTip({ slotMs }: ChainTipOptions): ChainTip {
     const isSettled = nowMs - (startedMs ?? nowMs) >= SETTLE_MS
     const moving = known.filter((node) => nowMs - (seen.get(node)?.movedAtMs ?? nowMs) < STILL_MS)
     const shown = moving.length > 0 ? moving : known
-    // Of two nodes that differ at the start, either may be right: the one ahead counts, as long as it moves.
+    // Where two nodes differ at the start, either may be right: the one ahead counts, as long as it moves.
     if (known.length < 2 || (!isSettled && known.length < 3)) return shown
     const right = shown.filter((node) => isConfirmed(node, known) || (isSettled && !isAhead(node)))
     return right.length > 0 ? right : shown

@@ -25,14 +25,14 @@ export class AccountTable<Value> {
     return this.#size
   }
 
-  /** Of the account whose bytes begin at `at`. */
+  /** The value of the account whose bytes begin at `at`. */
   get(bytes: Uint8Array, at: number): Value | undefined {
     let cell = this.#cells.get(this.#hash(bytes, at))
     while (cell !== undefined && !isSame(cell.account, bytes, at)) cell = cell.next
     return cell?.value
   }
 
-  /** Of an account as a text of `keyText`. */
+  /** The value of an account given as a text of `keyText`. */
   find(account: string): Value | undefined {
     this.#scratch.write(account, 'latin1')
     return this.get(this.#scratch, 0)

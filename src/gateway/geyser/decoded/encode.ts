@@ -114,9 +114,9 @@ function putLoaded(transaction: DecodedTransaction, target: Uint8Array, start: n
 type UpdateEnds = {
   readonly of: Pick<DecodedDataSet, 'slot' | 'startIndex' | 'endIndex'>
   readonly unixMs: number
-  /** Of the info. */
+  /** Field of the info. */
   readonly indexes: Uint8Array
-  /** Of the update. */
+  /** Fields of the update. */
   readonly slot: Uint8Array
   readonly createdAt: Uint8Array
 }

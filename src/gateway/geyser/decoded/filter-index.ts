@@ -42,7 +42,7 @@ export class FilterIndex<Owner> {
   /** One bit for each of these numbers that is not zero: most accounts of a transaction are in no filter, and need no look-up. */
   readonly #prefixBits = new Uint32Array(PREFIXES / 32)
   readonly #accounts = new TransactionAccounts()
-  /** Of the current transaction. */
+  /** Filters that match the current transaction. */
   readonly #matched: IndexedFilters<Owner>[] = []
   #transactions = 0
   #size = 0

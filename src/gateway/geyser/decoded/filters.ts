@@ -112,5 +112,5 @@ function keyAt(bytes: Buffer, { wireType, from, to }: WireReader): string | unde
   }
 }
 
-/** Of characters with four bytes. */
+/** A character has up to four bytes. */
 const SHOWN_BYTES_MAX = 4 * (TEXT_SHOWN_MAX + 1)

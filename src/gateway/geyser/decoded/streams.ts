@@ -59,7 +59,7 @@ export function createDecodedStreams(options: DecodedStreamsOptions, deps: Decod
   const updates = new FilterUpdates(index, slices)
   const transactionStreams = new Set<DecodedStream>()
   const entryStreams = new Set<DecodedStream>()
-  /** Of the current batch. */
+  /** Arrival times in the current batch. */
   const arrivals: number[] = []
   let lastSlot = 0
   let reading: Disposable | undefined

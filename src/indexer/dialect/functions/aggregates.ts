@@ -348,7 +348,7 @@ export const AGGREGATES: readonly AggregateDefinition[] = [
   ...defineAggregate('histogram', 1, histogram, 1),
   ...defineAggregate('groupBitAnd BIT_AND', 1, (input) => {
     const made = same('bit_and')({ ...input, mayBeEmpty: false })
-    // Of no rows all bits are set.
+    // The result for no rows has all bits set.
     const isFilled = input.mayBeEmpty && made.type.isNullable !== true
     return isFilled ? { ...made, sql: `coalesce(${made.sql}, ~CAST(0 AS ${duckType(made.type)}))` } : made
   }),

@@ -42,7 +42,7 @@ function byKey(reduce: 'list_sum' | 'list_min' | 'list_max') {
     const reduced = (entries: string, keys: string): string =>
       `list_transform(${keys}, lambda k_: CAST(${reduce}(${valuesOf(entries)}) AS ${duckType(type)}))`
     const isMap = input.arg(0).type.kind === 'map'
-    // Of pairs of arrays ClickHouse leaves out the keys whose sum is zero.
+    // For pairs of arrays ClickHouse leaves out the keys whose sum is zero.
     const isCompact = !isMap && reduce === 'list_sum'
     const pair = (keys: string, values: string): string => `struct_pack("1" := ${keys}, "2" := ${values})`
     const withoutZeros = (keys: string, values: string): string =>

@@ -32,7 +32,7 @@ export class Grouping {
     this.#hasSubtotals = kind === 'rollup' || kind === 'cube' || kind === 'sets'
     const keys = keysOf(select, items, source).map((each, at) => this.#compileKey(each, `${this.alias}.k${at + 1}`))
     this.#keys = keys
-    // Of equal keys the first one counts.
+    // The first of equal keys counts.
     this.#keysByExpression = new Map(keys.toReversed().map((key) => [key.expression, key]))
   }
 

@@ -95,7 +95,7 @@ export async function* stateContent(
 }
 
 async function* tipContent(tips: SqlDatabase, nowMs: number): AsyncGenerator<BackupExtra> {
-  // Of one state: a transaction is in the sums and among the counted ones, or in neither.
+  // Both are read of one state: a transaction is in the sums and among the counted ones, or in neither.
   const { days, counted } = await tips.read(async (view) => ({
     days: await listTipDays(view),
     counted: await listCountedTips(view, nowMs),

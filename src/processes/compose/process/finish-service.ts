@@ -10,7 +10,7 @@ import { type Operator, type OperatorDeps, openOperator } from './operator.ts'
 
 /** A process whose services have been started. */
 export type ServiceProcess = {
-  /** Of a process of one service: the sections of the configuration that it uses, besides those of every process. */
+  /** A process of one service: the sections of the configuration that it uses, besides those of every process. */
   readonly sections?: readonly ConfigSection[]
   readonly hasMemoryGuard?: boolean
   readonly context: ProcessContext<never>

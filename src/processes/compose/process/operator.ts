@@ -49,7 +49,7 @@ export type OperatorDeps = ProcessContext<never> & {
   readonly methods: ServiceMethods
 }
 
-/** Of every process. */
+/** Methods that every process has. */
 type OperatorMethod = 'status' | 'settings' | 'top' | 'logs' | 'drain' | keyof ReturnType<typeof upstreamMethods>
 type ServiceMethods = Partial<ControlMethodsOf<Exclude<keyof ControlProtocol, OperatorMethod>>>
 

@@ -30,7 +30,7 @@ export type ThreadSpec = {
   reserve?(): Promise<AsyncDisposable>
   readonly decodedOutput?: SharedArrayBuffer | undefined
   readonly decodedNodeStreams?: NodeStreamsMemory | undefined
-  /** Of a gateway thread: what it may call in the control plane besides what every thread may. */
+  /** What a gateway thread may call in the control plane besides what every thread may. */
   readonly methods?: GatewayMethods
 }
 
@@ -57,7 +57,7 @@ export type ThreadHost = Disposable & {
 export type ThreadHostDeps = ProcessContext<never> &
   ThreadMemoryDeps & {
     readonly nodes: NodesOptions
-    /** Of the nodes of the control plane. */
+    /** State of the nodes, which the control plane checks. */
     readonly probes: ProbePublisher
     readonly health: HealthReports
   }

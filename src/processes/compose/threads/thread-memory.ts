@@ -12,7 +12,7 @@ export type ThreadMemoryDeps = {
   readonly registry: MetricsRegistry
   readonly access: AccessService
   readonly memory: ProcessMemoryGuard
-  /** Of the memory guard. */
+  /** Shared memory of the memory guard. */
   readonly memoryCells: SharedArrayBuffer
 }
 

@@ -7,7 +7,7 @@ import type { FollowedStream, OpenStream } from './followed-stream.ts'
 
 /** The memory between the thread that follows nodes and that of the engine. */
 export type NodeStreamsMemory = {
-  /** Of output-ring.ts, with records of records.ts. */
+  /** Memory of output-ring.ts, with records of records.ts. */
   readonly records: SharedArrayBuffer
   /** The engine waits on it. */
   readonly input: SharedArrayBuffer

@@ -28,7 +28,7 @@ export type FollowedStream = Disposable & {
 
 export type FollowedStreamOptions = {
   readonly path: string
-  /** Of the log lines. */
+  /** Name in log lines. */
   readonly name: string
   readonly messageBytesMax: number
   /** The message that the node gets for a ping. */

@@ -91,7 +91,7 @@ test('the memory of slots that leave the window is free again, and leads are lim
 test('a transaction that the leader sends again after a change of the parent comes again, from the first source', () => {
   const window = new MergeWindow({ slotsMax: 8, bytesMax: MIB })
   assert.equal(window.takeUpstream(at(100, 1, 0), signature(1)), 'first')
-  // Of the same slot, behind the marker at 32 that is not known yet.
+  // In the same slot, behind the marker at 32 that is not known yet.
   assert.equal(window.takeUpstream(at(100, 2, 64), signature(1)), 'first')
   window.setVoidBefore(100, 32)
   assert.equal(window.takeOwn(at(100, 3, 64), signature(1)), false)

@@ -14,7 +14,7 @@ export type MergeWindowOptions = {
 export type UpstreamOutcome = 'first' | 'duplicate' | 'void' | 'late' | 'full'
 
 type Entry = {
-  /** Of its data set; undefined where the node does not name it. */
+  /** Start of its data set; undefined where the node does not name it. */
   readonly startIndex: number | undefined
   /**
    * Above zero where the shreds had the transaction first, below zero where a node had it first and the shreds have not had it yet; zero after
@@ -47,7 +47,7 @@ export class MergeWindow {
   readonly #slots = new Map<number, Slot>()
   #entries = 0
   #newest = -1
-  /** Of a node nothing is taken for slots below. */
+  /** Nothing of a node is used for slots below this one. */
   #floor = 0
   /** The newest slot that was forgotten while only a node had delivered a part of it. */
   #lastForgotten = -1
@@ -59,7 +59,7 @@ export class MergeWindow {
     this.#entriesMax = Math.floor(bytesMax / ENTRY_BYTES)
   }
 
-  /** Of a node nothing is taken for slots below. */
+  /** Nothing of a node is used for slots below this one. */
   setFloor(slot: number): void {
     this.#floor = Math.max(this.#floor, slot)
   }
@@ -69,7 +69,7 @@ export class MergeWindow {
     return slot <= this.#lastForgotten
   }
 
-  /** Of a node nothing is taken for data sets of the slot that end at this shred or before it. */
+  /** Nothing of a node is used for data sets of the slot that end at this shred or before it. */
   setVoidBefore(slot: number, index: number): void {
     this.#advance(slot)
     if (slot >= this.#floor) this.#slotOf(slot).voidBefore = index
@@ -188,7 +188,7 @@ type OwnPlace = Pick<UpstreamPlace, 'slot' | 'startIndex' | 'arrivalNanos'>
 /** Leads kept for the next report; further ones are not in the distribution. */
 const LEADS_MAX = 512
 
-/** Of the transaction in the data set that begins there. One of a data set that is not known is the same wherever it is. */
+/** Key of the transaction in the data set that begins there. One of a data set that is not known is the same wherever it is. */
 function keyOf(slot: Slot | undefined, signature: Uint8Array, startIndex: number | undefined): string {
   const key = signatureText(signature)
   const first = slot?.entries.get(key)?.startIndex
