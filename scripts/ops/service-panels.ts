@@ -198,11 +198,12 @@ export const DECODED_PANELS: readonly Panel[] = [
   },
   {
     title: 'Decoded slots',
-    how: 'Closed slots by result, FEC sets that needed recovery, and shreds that the engine did not keep up with.',
+    how: 'Closed slots by result, FEC sets that needed recovery, data sets by result, and shreds that the engine did not keep up with.',
     unit: 'short',
     queries: [
       counted('sluice_decoded_slots_total', 'result'),
       counted('sluice_decoded_fec_sets_total', 'result'),
+      counted('sluice_decoded_data_sets_total', 'result'),
       counted('sluice_decoded_input_dropped_total'),
       counted('sluice_decoded_unresolved_total'),
       counted('sluice_decoded_data_sets_too_large_total'),

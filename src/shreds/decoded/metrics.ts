@@ -6,6 +6,7 @@ import type { DecodedThreadReport, MergeReport } from './protocol.ts'
 /** What became of slots: all data sets delivered, some lost, or no shred at all. */
 const SLOT_RESULTS = ['complete', 'incomplete', 'missing'] as const
 const FEC_SET_RESULTS = ['recovered', 'failed', 'conflicting'] as const
+const DATA_SET_RESULTS = ['delivered', 'void', 'conflicting', 'undecodable'] as const
 
 export type DecodedMetrics = { record(report: DecodedThreadReport): void }
 
@@ -29,6 +30,11 @@ export function decodedMetrics(registry: MetricsRegistry): DecodedMetrics {
     'FEC sets whose missing data shreds were recovered, whose recovery failed, and second versions of a set.',
     { labels: { result: FEC_SET_RESULTS } },
   )
+  const dataSets = registry.counter(
+    'sluice_decoded_data_sets_total',
+    'Complete data sets: delivered, void after a change of the parent, another version of one that was delivered, or impossible to decode.',
+    { labels: { result: DATA_SET_RESULTS } },
+  )
   const transactions = counter('sluice_decoded_transactions_total', 'Transactions decoded.')
   const unresolved = counter(
     'sluice_decoded_unresolved_total',
@@ -50,6 +56,7 @@ export function decodedMetrics(registry: MetricsRegistry): DecodedMetrics {
   const byShred = recordOf(SHRED_OUTCOMES, (outcome) => growth(shreds.with({ outcome })))
   const bySlot = recordOf(SLOT_RESULTS, (result) => growth(slots.with({ result })))
   const byFecSet = recordOf(FEC_SET_RESULTS, (result) => growth(fecSets.with({ result })))
+  const byDataSet = recordOf(DATA_SET_RESULTS, (result) => growth(dataSets.with({ result })))
   const [grownTransactions, grownUnresolved, grownTooLarge, grownDropped] = [
     transactions,
     unresolved,
@@ -72,6 +79,10 @@ export function decodedMetrics(registry: MetricsRegistry): DecodedMetrics {
       byFecSet.recovered(counts.fecSetsRecovered)
       byFecSet.failed(counts.fecSetsRecoveryFailed)
       byFecSet.conflicting(counts.fecSetsConflicting)
+      byDataSet.delivered(counts.dataSets)
+      byDataSet.void(counts.dataSetsVoid)
+      byDataSet.conflicting(counts.dataSetsConflicting)
+      byDataSet.undecodable(counts.dataSetsUndecodable)
       grownTransactions?.(counts.transactions)
       grownUnresolved?.(without)
       grownTooLarge?.(dataSetsTooLarge)
