@@ -22,7 +22,7 @@ const [folder = '/tmp/sluice-bench-decoded', secondsText = '8', what = 'all', ro
 const seconds = Number(secondsText)
 const RATE = 7500
 const SUBSCRIBERS = 50
-/** Of 256 different transactions three are 1.2 %. */
+/** Three of 256 different transactions are 1.2 %. */
 const ACCOUNTS_PER_FILTER = 3
 const BATCHES: BlockPlan['batchBytes'] = [50_000, ...Array.from({ length: 16 }, () => 28_000), 50_000]
 /** How the shreds of a FEC set arrive: data before coding shreds, or without the first eight, so that each set is recovered. */

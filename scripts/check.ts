@@ -21,7 +21,7 @@ import { runAgain } from './run-again.ts'
 import { runTests, type TestOptions, type TestTally } from './run-tests.ts'
 import { prepareTestPackages } from './test-packages.ts'
 
-/** Of the full counts of repetitions when all files run in their long form, so that it ends within two hours on two cores. Each run has another seed. */
+/** Share of the full counts of repetitions when all files run in their long form, so that it ends within two hours on two cores. Each run has another seed. */
 const FULL_SHARE = '0.1'
 
 const root = join(import.meta.dirname, '..')

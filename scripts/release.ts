@@ -109,7 +109,7 @@ export type ArchiveOptions = {
   readonly cpu: Cpu
   readonly report: (line: string) => void
   readonly installPackages?: InstallPackages
-  /** Of the Debian package; by default the version of the release. */
+  /** Version of the Debian package; by default that of the release. */
   readonly version?: string
   /** Fast and large, for tests. */
   readonly isUncompressed?: boolean

@@ -49,7 +49,7 @@ export const CHAIN_TESTS: readonly string[] = [
   'test/faults/two-machines.test.ts',
 ]
 
-/** Of the list above, less than a minute together. */
+/** A part of the list above that takes less than a minute. */
 export const SHORT_CHAIN_TESTS: readonly string[] = [
   'test/behaviours/grpc-gateway-clients.test.ts',
   'test/behaviours/localnet-geyser-clients.test.ts',

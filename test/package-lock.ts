@@ -29,7 +29,7 @@ export type PackageJson = {
   allowScripts: Record<string, boolean>
 }
 
-/** Of the project, or of its tests with `folder` `test`. */
+/** The manifest of the project, or of its tests with `folder` `test`. */
 export function readPackageJson(folder = '.'): PackageJson {
   const read = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8')) as Partial<PackageJson>
   return { dependencies: {}, devDependencies: {}, allowScripts: {}, ...read }

@@ -36,7 +36,7 @@ const DEVELOPMENT_EXCEPTIONS = new Map([
 /** Not maintained, or with a vulnerability that no version fixes (docs/decisions/0005). */
 const LEFT = ['ganache', 'bigint-buffer', 'elliptic', 'secp256k1', 'leveldown', 'keccak']
 
-/** Of a native package's binaries one is installed, the one for the machine; any machine gives the same count. */
+/** One binary of each native package is installed, the one for the machine; any machine gives the same count. */
 function isForLinuxArm({ os = ['linux'], cpu = ['arm64'], libc = ['glibc'] }: LockedPackage): boolean {
   return os.includes('linux') && cpu.includes('arm64') && libc.includes('glibc')
 }

@@ -8,9 +8,9 @@ export type AdminWork = {
   readonly body?: object
 }
 export type AdminTimes = {
-  /** Of a list; lines of a text. */
+  /** Items of a list; lines of a text. */
   readonly items: number | null
-  /** Of the first request, which opens the connection and finds nothing that is kept from an earlier one. */
+  /** Time of the first request, which opens the connection and finds nothing that is kept from an earlier one. */
   readonly firstMs: number
   readonly p50: number
   readonly maxMs: number

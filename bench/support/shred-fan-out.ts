@@ -26,7 +26,7 @@ export type PacketFile = { readonly path: string; readonly isSigned: boolean }
 export type Programs = {
   readonly fanOut: string
   readonly load: string
-  /** Of the C program and of the relay; the load gets a raised one unless it is normal. Other programs on the machine then disturb neither. */
+  /** Priority of the C program and of the relay; the load gets a raised one unless it is normal. Other programs on the machine then disturb neither. */
   readonly priority: ThreadPriority
 }
 
@@ -36,9 +36,9 @@ const WITH_PRIORITY = { normal: [], raised: ['nice', '-n', '-10'], realtime: ['c
 /** Packets in and out so far at a time of the program's clock, and its CPU time. */
 type Sample = {
   readonly ms: number
-  /** Of the thread that relays. */
+  /** CPU of the thread that relays. */
   readonly cpuMs: number
-  /** Of all other threads: the one that checks signatures, the main thread, V8's helpers. */
+  /** CPU of all other threads: the one that checks signatures, the main thread, V8's helpers. */
   readonly otherCpuMs?: number
   readonly in: number
   readonly out: number
@@ -61,7 +61,7 @@ export type Load = Percentiles & {
   readonly sent: number
   readonly seconds: number
   readonly measured: number
-  /** Of the packets of the first two seconds, and of the others. */
+  /** Latencies of the packets of the first two seconds, and of the others. */
   readonly first: Percentiles
   readonly later: Percentiles
 }

@@ -10,7 +10,7 @@ import { type Served, serve } from '../support/process/serve.ts'
 import { STORE_DEPS } from '../support/store/engines.ts'
 
 const DAY_MS = 24 * HOUR_MS
-/** Of each of two customers: events for five batches of 100. */
+/** Each of two customers has events for five batches of 100. */
 const HOURS = 230
 /** The process is killed after the sink has counted these requests and before it responds. */
 const KILLED_AT = [1, 4]

@@ -18,7 +18,7 @@ const CALLS = 24
 const GRPC_CONNECTIONS = 16
 /** As in the message of the refusal. */
 const EARLY_MAX = 100
-/** Of the early cancels of a subscription. */
+/** Window in which early cancels of a subscription are counted. */
 const WINDOW_MS = 10_000
 /** In all. */
 const CANCELS_MAX = 2000

@@ -35,7 +35,7 @@ describe('the gRPC server', () => {
   let node: FakeNode
   let proxy: FaultProxy
   let on: GrpcGateway
-  /** Of the newest stream only: messages of earlier ones may reach the node later. */
+  /** Requests of the newest stream only: messages of earlier ones may reach the node later. */
   let calls: { call: GrpcCall; messages: Uint8Array[] }[] = []
   let streams = 0
   let respond: (call: GrpcCall) => void

@@ -10,7 +10,7 @@ const PER_SECOND = 4
 const MANY =
   'perPayerPerSecond = 100000\nperPayerBurst = 100000\npendingPerPayerMax = 100000\npendingPerAddressMax = 100000'
 const MEMORY_MS = 500
-/** Of the accepted transactions that are out within 20 ms. */
+/** Share of the accepted transactions that are out within 20 ms. */
 const WITHIN_SHARE = 0.95
 
 /** Transactions dispatched within 20 ms of their request and all dispatched, from the metrics of the process. */

@@ -8,7 +8,7 @@ import { startSenderNode, startSenderProcess } from '../support/sender/process.t
 const RAISED = -9
 const isRoot = process.getuid?.() === 0
 
-/** Of every thread of a process: field 19 of stat (proc(5)). */
+/** Priorities of the threads of a process: field 19 of stat (proc(5)). */
 function niceValues(pid: number): number[] {
   return readdirSync(`/proc/${pid}/task`).map((thread) => {
     const [, rest = ''] = readFileSync(`/proc/${pid}/task/${thread}/stat`, 'latin1').split(') ')

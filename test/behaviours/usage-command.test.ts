@@ -48,7 +48,7 @@ describe('sluice usage', () => {
         ],
         new Map(),
       )
-    // Of an earlier version, which did not count methods.
+    // Usage of an earlier version, which did not count methods.
     const old = { subscriptionId: ids.get('acme') as string, interface: 'rpc', calls: 3, units: 9, refused: 0 } as const
     await store.addUsage([{ ...old, hour: day('2026-08-10T10:00') }], new Map())
     await add('acme', '2026-09-30T23:00', 100)

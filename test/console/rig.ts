@@ -26,7 +26,7 @@ const CUSTOMERS_DAYS = 75
 const HOURLY_DAYS = 3
 const CITIES = ['lisbon', 'oslo', 'tallinn', 'zurich', 'lagos', 'osaka', 'quito', 'tunis']
 const PLANS = ['starter', 'build', 'grow', 'professional']
-/** Of the units of the month that borealis-prod has used. */
+/** Share of the units of the month that borealis-prod has used. */
 export const NEAR_SHARE = 0.86
 const METHODS: Readonly<Record<string, readonly string[]>> = {
   rpc: ['getAccountInfo', 'getMultipleAccounts', 'sendTransaction', 'getSlot'],

@@ -17,7 +17,7 @@ import { isFull } from '../support/process/property.ts'
 const root = join(import.meta.dirname, '../..')
 const cpu = process.arch as Cpu
 const other = CPUS.find((each) => each !== cpu) ?? cpu
-/** Of the unpacked release: a package that is large and useless there does not stay unnoticed. */
+/** Most bytes of the unpacked release: a package that is large and useless there does not stay unnoticed. */
 const UNPACKED_MIB_MAX = 300
 const PACKED_MIB_MAX = 120
 /** As a unit does: unlike runuser it is replaced by the program, which so gets the signals. */

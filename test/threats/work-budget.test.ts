@@ -12,7 +12,7 @@ const CPU_MS_MAX = 150
 /** The short form sends every third case, another third with each seed. */
 const isFull = process.env['SLUICE_FULL'] === '1'
 const SHARE = isFull ? 1 : 3
-/** Of the largest SQL results, one in each format, every twelfth: one takes up to 15 s. */
+/** Every twelfth of the largest SQL results, one in each format, is requested: one takes up to 15 s. */
 const LARGEST_SHARE = isFull ? 1 : 12
 const WARM_SHARE = 8
 const LARGEST_WARM_SHARE = 32

@@ -85,7 +85,7 @@ function oneOrBatch(name: string, more: object = {}): object {
   return { oneOf: [ref(name), { type: 'array', items: ref(name), ...more }] }
 }
 
-/** Of a response with 429 or 503. */
+/** Headers of a response with 429 or 503. */
 export const RETRY_AFTER = { headers: { 'retry-after': { schema: { type: 'integer' }, description: 'Seconds.' } } }
 
 /** The response to notifications only: there is nothing to return. */

@@ -31,7 +31,7 @@ const CALL = (operationId: string, summary: string) => ({
 })
 const TOO_MANY = json('The rate limit of the address is reached.', 'PageError', RETRY_AFTER)
 
-/** Of a path that takes a transaction alone and JSON-RPC: a refusal has the form of the request. */
+/** A path that takes a transaction alone and JSON-RPC: a refusal has the form of the request. */
 const anyForm = (description: string, more: object = {}) => ({
   description,
   ...more,

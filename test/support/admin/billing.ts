@@ -15,7 +15,7 @@ import { silentLogger } from '../../../src/platform/telemetry/logger.ts'
 import { CONTEXT, customer } from '../store/engines.ts'
 
 export const HOUR_MS = 3_600_000
-/** Of the first hour that is sent. */
+/** The first hour that is sent. */
 export const FROM_MS = Date.UTC(2027, 0, 10)
 const NAMES = { units: 'sluice_units', calls: 'sluice_calls', bytes: 'sluice_bytes' }
 

@@ -22,7 +22,7 @@ export type GrpcGateway = AsyncDisposable & {
   readonly server: GrpcServer
   readonly upstreams: Upstreams
   readonly connections: Connections
-  /** Of the server and its upstreams. */
+  /** Metrics of the server and its upstreams. */
   readonly registry: MetricsRegistry
   readonly port: number
   readonly client: Client

@@ -36,7 +36,7 @@ export type WsGateway = AsyncDisposable & {
   readonly gateway: Gateway
   readonly server: WsServer
   readonly upstreams: Upstreams
-  /** Of the server and its upstreams. */
+  /** Metrics of the server and its upstreams. */
   readonly registry: MetricsRegistry
   readonly url: string
   /** With the token as `x-token`. */

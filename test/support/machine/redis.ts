@@ -19,7 +19,7 @@ export type RedisServer = AsyncDisposable & {
 const READY_WITHIN_MS = 15_000
 
 type Options = {
-  /** Of the default user. */
+  /** Password of the default user. */
   readonly password?: string
   /** A further user, who may do everything. */
   readonly user?: { readonly name: string; readonly password: string }
