@@ -34,7 +34,8 @@ describe('resume', () => {
     await recording.until(1)
     service.source.report(reportTps(1))
     const { newest_seqno } = await statusOf(service)
-    for (let batch = 0; batch < 300; batch++) service.source.report(logs(1000, 10))
+    // About as many events as the buffer holds.
+    for (let batch = 0; batch < 170; batch++) service.source.report(logs(1000, 10))
     const subscribe = encodeURIComponent(JSON.stringify({ events: ['TxnLog', 'TPS'], filters: HOPELESS }))
     using turns = watchEventLoop()
     await using client = await openStream(`${service.ws}/v1/ws?resume_from=${newest_seqno}&subscribe=${subscribe}`)
