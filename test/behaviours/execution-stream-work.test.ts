@@ -58,6 +58,8 @@ describe('resume', () => {
     const { newest_seqno } = await statusOf(service)
     for (let batch = 0; batch < 20; batch++) service.source.report(logs(500, 100))
     await recording.until(2)
+    const heldBytes = service.registry.value('sluice_execution_resume_bytes')
+    assert.ok((heldBytes ?? 0) > 20 * 500 * 300, `${heldBytes} bytes of raw events are counted`)
     const headers = { 'x-forwarded-for': '192.0.2.7' }
     const url = `${service.ws}/v1/ws?subscribe=TxnLog&resume_from=${newest_seqno}`
     let refused: Awaited<ReturnType<typeof refusedHandshake>> | undefined
